@@ -1,0 +1,117 @@
+# How a library, a program and a test of this project are declared.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# Release: -O2, and contracts stay (they do not use NDEBUG).
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+find_program(CCACHE ccache)
+if(CCACHE)
+  # Precompiled headers and ccache agree on these settings only.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
+endif()
+
+# The installed tree is found from where it is put; LibTorch where it was at build time, or in lib/ beside it.
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${LIBTORCH_ROOT}/lib")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
+add_library(ssd_options INTERFACE)
+target_compile_features(ssd_options INTERFACE cxx_std_20)
+# No contraction to fused multiply-add anywhere: exact results (IoU, matching, evaluation) depend on it.
+target_compile_options(ssd_options INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor
+  -ffp-contract=off $<$<BOOL:${SSD_WERROR}>:-Werror>)
+if(SSD_SANITIZE)
+  target_compile_options(ssd_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
+  target_link_options(ssd_options INTERFACE -fsanitize=address,undefined)
+endif()
+target_include_directories(ssd_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+
+# The precompiled torch/torch.h, made once and shared by every target that is declared with TORCH.
+function(_ssd_use_torch target)
+  target_link_libraries(${target} PUBLIC LibTorch::cpu)
+  if(NOT TARGET ssd_torch_pch)
+    file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cpp "")
+    add_library(ssd_torch_pch STATIC ${PROJECT_BINARY_DIR}/torch_pch.cpp)
+    target_link_libraries(ssd_torch_pch PUBLIC ssd_options LibTorch::cpu)
+    target_precompile_headers(ssd_torch_pch PRIVATE <torch/torch.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ssd_torch_pch)
+endfunction()
+
+# ssd_add_library(<room> [TORCH] SOURCES ... DEPENDS ...): target ssd_<room>, alias Ssd::<room>.
+function(ssd_add_library room)
+  cmake_parse_arguments(arg "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(ssd_${room} STATIC ${arg_SOURCES})
+  add_library(Ssd::${room} ALIAS ssd_${room})
+  target_link_libraries(ssd_${room} PUBLIC ssd_options ${arg_DEPENDS})
+  if(arg_TORCH)
+    _ssd_use_torch(ssd_${room})
+  endif()
+endfunction()
+
+# ssd_add_program(<name> [TORCH] SOURCES ... DEPENDS ...): an installed program in build/<preset>/bin.
+function(ssd_add_program name)
+  cmake_parse_arguments(arg "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ssd_options ${arg_DEPENDS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  if(arg_TORCH)
+    _ssd_use_torch(${name})
+    if(SSD_WITH_CUDA)
+      target_link_libraries(${name} PRIVATE LibTorch::cuda)
+    endif()
+  endif()
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# ssd_add_test(<x_test.cpp> [TORCH] [RANKS 1 2 4] [TIMEOUT s] [LABELS ...] [SOURCES more.cpp] DEPENDS ...)
+# One executable for the file. Without RANKS it runs alone and without MPI; with RANKS it runs under mpirun once for
+# each number of ranks. Test data: the macro SSD_TEST_DATA is the path of tests/data. An executable that runs no
+# test fails; one whose tests were all skipped shows as skipped (exit code 77).
+function(ssd_add_test file)
+  cmake_parse_arguments(arg "TORCH" "TIMEOUT" "RANKS;LABELS;SOURCES;DEPENDS" ${ARGN})
+  get_filename_component(name ${file} NAME_WE)
+  get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set(target ${room}_${name})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${target} ${file} ${arg_SOURCES})
+  target_compile_definitions(${target} PRIVATE SSD_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+    SSD_BIN_DIR="${PROJECT_BINARY_DIR}/bin" SSD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  if(arg_TORCH)
+    _ssd_use_torch(${target})
+  endif()
+  if(arg_RANKS)
+    target_link_libraries(${target} PRIVATE ssd_test_main_mpi ${arg_DEPENDS})
+    foreach(ranks IN LISTS arg_RANKS)
+      add_test(NAME ${room}/${name}.np${ranks}
+        COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}>)
+      _ssd_test_properties(${room}/${name}.np${ranks} ${arg_TIMEOUT} "mpi;${arg_LABELS}" ${ranks})
+    endforeach()
+  else()
+    target_link_libraries(${target} PRIVATE ssd_test_main ${arg_DEPENDS})
+    add_test(NAME ${room}/${name} COMMAND ${target})
+    _ssd_test_properties(${room}/${name} ${arg_TIMEOUT} "${arg_LABELS}" 1)
+  endif()
+endfunction()
+
+function(_ssd_test_properties test timeout labels ranks)
+  if(ranks GREATER 2)
+    set(ranks 2)
+  endif()
+  # Root and more ranks than cores are refused by Open MPI unless told otherwise; idle ranks must not spin.
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" PROCESSORS ${ranks}
+    SKIP_RETURN_CODE 77 ENVIRONMENT "${SSD_TEST_ENVIRONMENT}")
+endfunction()
+
+set(SSD_TEST_ENVIRONMENT
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+  ASAN_OPTIONS=detect_leaks=0)

@@ -1,0 +1,51 @@
+// JPEG decoding to 8-bit RGB, whole images. Needs nothing but bytes; one decoder per thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ssd {
+
+struct RgbImage {
+  int width = 0;
+  int height = 0;
+  std::vector<std::uint8_t> pixels;  // (height, width, 3) row-major, R G B
+};
+
+struct JpegInfo {
+  int width = 0;  // of the stored raster, before any rotation
+  int height = 0;
+  int components = 0;    // 1 gray, 3 colour, 4 CMYK or YCCK
+  int orientation = 1;   // EXIF tag 0x0112, 1 to 8; 1 where there is none or it is broken
+};
+
+// Reads the headers only. Throws Error: not a JPEG, cut off, not supported (12 bit, lossless).
+JpegInfo read_jpeg_info(std::span<const std::byte> bytes);
+
+// Not thread safe; keeps its buffers from call to call.
+class JpegDecoder {
+ public:
+  JpegDecoder();
+  ~JpegDecoder();
+  JpegDecoder(JpegDecoder&&) noexcept;
+  JpegDecoder& operator=(JpegDecoder&&) noexcept;
+
+  // Decodes to RGB with libjpeg-turbo's default (ISLOW) transform and fancy upsampling. Gray becomes three equal
+  // channels; CMYK with Adobe's marker is inverted: R = C*K/255 on the stored values, without it
+  // R = (255-C)*(255-K)/255. Returns the number of warnings (damaged data that still decodes). Throws Error.
+  // No EXIF rotation: see apply_orientation.
+  int decode(std::span<const std::byte> bytes, RgbImage& image);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The upright image of a stored raster with EXIF orientation 1 to 8.
+RgbImage apply_orientation(const RgbImage& stored, int orientation);
+
+}  // namespace ssd

@@ -1,0 +1,81 @@
+// A set of HDF5 shards as ssd_preprocess writes it, opened for reading: all metadata in memory, JPEG bytes read on
+// demand. FORMAT.md describes the files. Local: no MPI.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coco/annotations.hpp"
+#include "core/digest.hpp"
+#include "core/ids.hpp"
+
+namespace ssd {
+
+enum class Split { train, val };
+const char* split_name(Split split);  // "train", "val"
+
+struct RecordAnnotation {
+  std::int64_t id = 0;
+  CategoryId category_id;
+  Label label;           // place of the category in the set's list + 1
+  BoxXywh bbox_xywh{};   // the doubles of the JSON, in pixels of the upright raster width x height
+  double area = 0;
+  bool is_crowd = false;
+  bool is_trainable = true;  // false: a box of no size, or nothing of it inside the image; kept for evaluation
+};
+
+struct Record {
+  ImageId image_id;
+  std::string file_name;
+  int width = 0;  // pixels of the upright raster, the one that boxes are drawn on
+  int height = 0;
+  int orientation = 1;            // EXIF orientation to apply to the stored JPEG (1: none); decided when packing
+  std::uint32_t decode_warnings = 0;
+  bool is_bad = false;            // packed without a picture (--skip-bad): evaluated with no detections
+  std::uint32_t shard = 0;        // place of the JPEG's bytes
+  std::uint64_t byte_offset = 0;  // in the shard file
+  std::uint32_t byte_count = 0;
+  std::uint32_t crc32 = 0;        // of the JPEG's bytes
+  std::size_t first_annotation = 0;  // into the set's annotations
+  std::size_t annotation_count = 0;
+};
+
+class ShardSet {
+ public:
+  // Reads manifest and shard metadata of one split; throws Error (missing, another format version, cut off, shards of
+  // different sets mixed, a COCO folder given instead: then the message names the ssd_preprocess command).
+  static ShardSet open(const std::filesystem::path& folder, Split split);
+  ShardSet(ShardSet&&) noexcept;
+  ShardSet& operator=(ShardSet&&) noexcept;
+  ~ShardSet();
+
+  const std::filesystem::path& folder() const { return folder_; }
+  Split split() const { return split_; }
+  const std::vector<Category>& categories() const { return categories_; }
+  const std::vector<Record>& records() const { return records_; }
+  std::span<const RecordAnnotation> annotations_of(const Record& record) const;
+  // Identity of the set: equal for equal input and options.
+  const Digest& digest() const { return digest_; }
+
+  // The JPEG's bytes into a buffer that is reused. Thread safe (pread; no HDF5 call). Verifies the CRC. Throws Error
+  // that names shard, record and image.
+  void read_jpeg(const Record& record, std::vector<std::byte>& bytes) const;
+
+ private:
+  ShardSet() = default;
+
+  std::filesystem::path folder_;
+  Split split_ = Split::train;
+  std::vector<Category> categories_;
+  std::vector<Record> records_;
+  std::vector<RecordAnnotation> annotations_;
+  Digest digest_;
+  std::vector<std::filesystem::path> shard_paths_;
+  std::vector<int> shard_descriptors_;
+};
+
+}  // namespace ssd
