@@ -40,6 +40,13 @@ class JpegDecoder {
   // No EXIF rotation: see apply_orientation.
   int decode(std::span<const std::byte> bytes, RgbImage& image);
 
+  // Of the last decode(): whether the bytes ended before the picture did, so that part of it is made up. A file that
+  // lacks nothing but the end marker after one complete scan is not cut off.
+  bool is_cut_off() const;
+
+  // read_jpeg_info with this decoder's buffers.
+  JpegInfo read_info(std::span<const std::byte> bytes);
+
  private:
   struct State;
   std::unique_ptr<State> state_;
