@@ -1,0 +1,109 @@
+#include "image/resize.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace ssd {
+namespace {
+
+const std::string kFolder = std::string(SSD_TEST_DATA) + "/resize/";
+
+std::uint32_t mix(std::uint32_t x) {
+  x ^= x >> 16;
+  x *= 0x7feb352d;
+  x ^= x >> 15;
+  x *= 0x846ca68b;
+  return x ^ (x >> 16);
+}
+
+// The rule of make_resize.py.
+RgbImage picture(const std::string& kind, int width, int height) {
+  RgbImage image{width, height, {}};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (int channel = 0; channel < 3; ++channel) {
+        const auto index = static_cast<std::uint32_t>((y * width + x) * 3 + channel);
+        const std::uint32_t value = kind == "noise" ? mix(index) >> 24
+                                    : kind == "checks"
+                                        ? static_cast<std::uint32_t>((x / (3 + channel) + y / (2 + channel)) % 2 * 255)
+                                        : static_cast<std::uint32_t>((x * (2 + channel) + y * (3 - channel)) % 256);
+        image.pixels.push_back(static_cast<std::uint8_t>(value));
+      }
+    }
+  }
+  return image;
+}
+
+std::vector<std::uint8_t> resized(const RgbView& view, int width, int height) {
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(width * height * 3));
+  Resizer().resize(view, width, height, out.data());
+  return out;
+}
+
+TEST(Resizer, stays_within_one_level_of_pillow) {
+  std::ifstream stream(kFolder + "resize.json");
+  const auto golden = nlohmann::json::parse(stream);
+  ASSERT_GE(golden.at("cases").size(), 12U);
+  Resizer resizer;  // one for all cases: nothing may stay behind from one to the next
+  for (const auto& entry : golden.at("cases")) {
+    SCOPED_TRACE(entry.dump());
+    const RgbImage source =
+        picture(entry.at("kind"), entry.at("source").at(0).get<int>(), entry.at("source").at(1).get<int>());
+    const auto rect = entry.at("rectangle").get<std::array<int, 4>>();
+    const auto size = entry.at("output").get<std::array<int, 2>>();
+    std::ifstream file(kFolder + entry.at("file").get<std::string>(), std::ios::binary);
+    const std::vector<char> expected{std::istreambuf_iterator<char>(file), {}};
+    std::vector<std::uint8_t> out(static_cast<std::size_t>(size[0] * size[1] * 3));
+    ASSERT_EQ(expected.size(), out.size());
+
+    resizer.resize(crop_of(view_of(source), {rect[0], rect[1], rect[2], rect[3]}), size[0], size[1], out.data());
+    int worst = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      worst = std::max(worst, std::abs(int{out[i]} - int{static_cast<std::uint8_t>(expected[i])}));
+    }
+    EXPECT_LE(worst, 1);  // Pillow rounds between its passes, this one does not
+  }
+}
+
+TEST(Resizer, leaves_a_picture_of_the_right_size_as_it_is) {
+  const RgbImage source = picture("noise", 300, 300);
+  EXPECT_EQ(resized(view_of(source), 300, 300), source.pixels);
+}
+
+TEST(Resizer, keeps_flat_colour_flat) {
+  for (const int side : {1, 2, 299, 301, 1000}) {
+    RgbImage source{side, side, std::vector<std::uint8_t>(static_cast<std::size_t>(side * side * 3), 255)};
+    const auto out = resized(view_of(source), 300, 300);
+    EXPECT_EQ(std::count(out.begin(), out.end(), 255), 300 * 300 * 3) << side;
+  }
+}
+
+TEST(Resizer, does_not_look_outside_the_crop) {
+  RgbImage source = picture("noise", 40, 40);
+  const PixelRect rect{10, 10, 20, 25};
+  const auto before = resized(crop_of(view_of(source), rect), 30, 8);
+  for (int y = 0; y < 40; ++y) {
+    for (int x = 0; x < 40; ++x) {
+      if (rect.left <= x && x < rect.right && rect.top <= y && y < rect.bottom) continue;
+      for (int channel = 0; channel < 3; ++channel) source.pixels[static_cast<std::size_t>((y * 40 + x) * 3 + channel)] ^= 0xff;
+    }
+  }
+  EXPECT_EQ(resized(crop_of(view_of(source), rect), 30, 8), before);
+}
+
+TEST(Crop, refuses_rectangles_that_are_empty_or_leave_the_picture) {
+  const RgbImage source = picture("noise", 4, 3);
+  EXPECT_NO_THROW(crop_of(view_of(source), {0, 0, 4, 3}));
+  EXPECT_THROW(crop_of(view_of(source), {2, 0, 2, 3}), ContractError);
+  EXPECT_THROW(crop_of(view_of(source), {0, 0, 5, 3}), ContractError);
+  EXPECT_THROW(crop_of(view_of(source), {0, -1, 4, 3}), ContractError);
+}
+
+}  // namespace
+}  // namespace ssd
