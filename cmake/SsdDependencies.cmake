@@ -1,5 +1,7 @@
 # Every package the project uses, found once. jobs/setup.sh installs them on Debian.
 find_package(MPI REQUIRED COMPONENTS C)
+# The C++ bindings that MPI 3 removed would be pulled in by mpi.h.
+target_compile_definitions(MPI::MPI_C INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)

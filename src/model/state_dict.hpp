@@ -1,0 +1,20 @@
+// The network's tensors by name, in the order of Python's state_dict: a module's parameters, its buffers, then its
+// children.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+namespace ssd {
+
+struct NamedTensor {
+  std::string name;
+  torch::Tensor tensor;  // shares memory with the module's
+  bool is_parameter = false;
+};
+
+std::vector<NamedTensor> state_dict_of(const torch::nn::Module& module);
+
+}  // namespace ssd
