@@ -1,9 +1,15 @@
 // COCO detection annotations: categories, images, boxes. Plain data; no torch, no MPI.
+//
+// What a caller can get wrong: duplicate annotation ids and id 0 are let through, since an evaluation must see them as
+// they are (resolve_ground_truth in coco/match.hpp); boxes of no size (width or height 0) too. file_name is empty
+// where the JSON has none. Reading holds the whole file in memory. Thread safe.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +49,33 @@ struct AnnotationSet {
   std::size_t missing_iscrowd_count = 0;
 };
 
-// Reads an instances_*.json. Throws Error with file, record and value where it is not what it should be.
+enum class AnnotationProblemKind {
+  bad_category,           // a field is missing or not what it should be
+  duplicate_category_id,
+  bad_image,
+  duplicate_image_id,
+  bad_annotation,
+  bad_box,                // not 4 finite numbers, or a negative width or height
+  unknown_image,          // an annotation of an image that is not in the file
+  unknown_category,
+};
+
+// A few words for a report that groups problems: "annotations of an image that is not in the file".
+const char* describe(AnnotationProblemKind kind);
+
+struct AnnotationProblem {
+  AnnotationProblemKind kind{};
+  std::size_t index = 0;           // of the record in its array of the JSON
+  std::optional<std::int64_t> id;  // the record's, where it has a readable one
+  std::string text;                // one line: file, array, index, id, field, value
+};
+
+// Reads an instances_*.json. Throws Error with file, record and value where it is not what it should be: the first
+// problem, and how many more there are.
 AnnotationSet read_annotations(const std::filesystem::path& path);
+
+// The same, but records that are not what they should be are left out of the set and described in problems (appended).
+// Still throws Error where the file as a whole cannot be used: unreadable, not JSON, cut off, an array missing.
+AnnotationSet read_annotations(const std::filesystem::path& path, std::vector<AnnotationProblem>& problems);
 
 }  // namespace ssd

@@ -1,0 +1,81 @@
+#include "coco/match_outcomes.hpp"
+
+#include <array>
+#include <cstring>
+#include <type_traits>
+
+#include "core/error.hpp"
+
+namespace ssd {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31544d4f44535353;  // "SSSDOMT1"
+
+template <class T>
+void append(std::vector<std::byte>& bytes, const std::vector<T>& values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto part = std::as_bytes(std::span(values));
+  bytes.insert(bytes.end(), part.begin(), part.end());
+}
+
+// Takes count values from the front of bytes.
+template <class T>
+std::vector<T> take(std::span<const std::byte>& bytes, std::uint64_t count) {
+  SSD_VALIDATE(count <= bytes.size() / sizeof(T), "match outcomes: the buffer is too short");
+  std::vector<T> values(count);
+  if (count != 0) std::memcpy(values.data(), bytes.data(), count * sizeof(T));
+  bytes = bytes.subspan(count * sizeof(T));
+  return values;
+}
+
+}  // namespace
+
+std::vector<std::byte> to_bytes(const MatchOutcomes& outcomes) {
+  const std::vector<std::uint64_t> header{
+      kMagic,
+      outcomes.category_count,
+      outcomes.area_count,
+      outcomes.threshold_count,
+      outcomes.detection_limit,
+      outcomes.unknown_category_count,
+      outcomes.image_ids.size(),
+      outcomes.blocks.size(),
+      outcomes.scores.size(),
+  };
+  std::vector<std::byte> bytes;
+  bytes.reserve(8 * (header.size() + outcomes.image_ids.size() + outcomes.ground_truth_counts.size() +
+                     2 * outcomes.blocks.size() + outcomes.scores.size() + outcomes.bits.size()));
+  append(bytes, header);
+  append(bytes, outcomes.image_ids);
+  append(bytes, outcomes.ground_truth_counts);
+  append(bytes, outcomes.blocks);
+  append(bytes, outcomes.scores);
+  append(bytes, outcomes.bits);
+  return bytes;
+}
+
+MatchOutcomes match_outcomes_from_bytes(std::span<const std::byte> bytes) {
+  const auto header = take<std::uint64_t>(bytes, 9);
+  SSD_VALIDATE(header[0] == kMagic, "match outcomes: the buffer does not begin like one");
+  MatchOutcomes outcomes;
+  outcomes.category_count = header[1];
+  outcomes.area_count = header[2];
+  outcomes.threshold_count = header[3];
+  outcomes.detection_limit = header[4];
+  outcomes.unknown_category_count = header[5];
+  outcomes.image_ids = take<ImageId>(bytes, header[6]);
+  outcomes.ground_truth_counts = take<std::int64_t>(bytes, header[1] * header[2]);
+  outcomes.blocks = take<OutcomeBlock>(bytes, header[7]);
+  outcomes.scores = take<double>(bytes, header[8]);
+  outcomes.bits = take<std::uint64_t>(bytes, header[8] * 2 * outcomes.words_per_plane());
+  SSD_VALIDATE(bytes.empty(), "match outcomes: the buffer is too long");
+  std::uint64_t detections = 0;
+  for (const auto& block : outcomes.blocks) {
+    SSD_VALIDATE(block.category_index < outcomes.category_count, "match outcomes: a block has no such category");
+    detections += block.detection_count;
+  }
+  SSD_VALIDATE(detections == outcomes.scores.size(), "match outcomes: blocks and scores differ in number");
+  return outcomes;
+}
+
+}  // namespace ssd
