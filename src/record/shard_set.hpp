@@ -12,11 +12,9 @@
 #include "coco/annotations.hpp"
 #include "core/digest.hpp"
 #include "core/ids.hpp"
+#include "record/split.hpp"
 
 namespace ssd {
-
-enum class Split { train, val };
-const char* split_name(Split split);  // "train", "val"
 
 struct RecordAnnotation {
   std::int64_t id = 0;
@@ -26,6 +24,7 @@ struct RecordAnnotation {
   double area = 0;
   bool is_crowd = false;
   bool is_trainable = true;  // false: a box of no size, or nothing of it inside the image; kept for evaluation
+  std::uint64_t json_order = 0;  // place in the JSON's list; tells the last of two annotations with one id
 };
 
 struct Record {
