@@ -60,8 +60,15 @@ class ResidualBlock : public nn::Module {
   nn::Sequential downsample_{nullptr};
 };
 
-nn::Sequential make_layer(int in, int width, int stride, int blocks, bool is_bottleneck) {
-  nn::Sequential layer;
+// A Sequential that can be a child of a Sequential: its forward is no template.
+class LayerImpl : public nn::SequentialImpl {
+ public:
+  torch::Tensor forward(torch::Tensor input) { return nn::SequentialImpl::forward(std::move(input)); }
+};
+TORCH_MODULE(Layer);
+
+Layer make_layer(int in, int width, int stride, int blocks, bool is_bottleneck) {
+  Layer layer;
   for (int i = 0; i < blocks; ++i) {
     layer->push_back(std::make_shared<ResidualBlock>(i == 0 ? in : (is_bottleneck ? 4 * width : width), width,
                                                      i == 0 ? stride : 1, is_bottleneck));
