@@ -22,7 +22,7 @@ Container container_of(std::span<const std::byte> head) {
 
 std::string describe_foreign_file(std::span<const std::byte> head) {
   const auto text = text_of(head);
-  if (text.empty()) return "empty";
+  if (text.empty()) return "an empty file";
   if (text.starts_with("version https://git-lfs")) return "a Git LFS pointer instead of the file (git lfs pull fetches it)";
   if (text.starts_with("\x89HDF\r\n")) return "an HDF5 file";
   if (text.size() > 9 && text.substr(8, 2) == "{\"") return "a safetensors file";

@@ -14,7 +14,7 @@ inline constexpr std::size_t kForeignHeadBytes = 512;
 // head: the first kForeignHeadBytes bytes of the file, or all of a shorter one.
 Container container_of(std::span<const std::byte> head);
 
-// For a message: "empty", "an HTML page (a failed download?)", ...
+// For a message: "an empty file", "an HTML page (a failed download?)", ...
 std::string describe_foreign_file(std::span<const std::byte> head);
 
 }  // namespace ssd

@@ -19,6 +19,7 @@ class PickleWriter {
     append_little_endian(out(), std::uint8_t{2});
     put_value(root, 0);
     put(Opcode::stop);
+    SSD_EXPECT(out().size() <= kMaxPickleBytes);
     return std::move(written_);
   }
 

@@ -16,7 +16,7 @@ struct WrittenPickle {
 };
 
 // A storage that several tensors share is named once. Throws ContractError for what cannot be written: nesting deeper
-// than kMaxDepth, a storage shared by tensors of different dtypes, a tensor that reaches beyond its storage.
+// than kMaxDepth, more than kMaxPickleBytes, a storage shared by tensors of different dtypes, a tensor that reaches beyond its storage.
 WrittenPickle write_pickle(const Value& root);
 
 }  // namespace ssd

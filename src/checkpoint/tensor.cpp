@@ -32,7 +32,7 @@ constexpr std::array<DTypeFacts, 10> kDTypes{{
 }};
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMaxRank = 64;
+constexpr std::size_t kMaxRank = 16;
 constexpr std::int64_t kMaxRepeatedBytes = std::int64_t{1} << 30;
 
 const DTypeFacts& facts(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
