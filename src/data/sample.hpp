@@ -1,0 +1,42 @@
+// Makes one sample of a batch out of a record: reads, decodes, turns upright, crops, resizes, flips, colours, matches.
+// One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "boxes/match.hpp"
+#include "data/augmentation.hpp"
+#include "data/batch.hpp"
+#include "data/training_boxes.hpp"
+#include "image/jpeg.hpp"
+#include "image/resize.hpp"
+#include "record/shard_set.hpp"
+
+namespace ssd {
+
+class SampleMaker {
+ public:
+  // The set must outlive the maker.
+  explicit SampleMaker(const ShardSet& set) : set_(&set) {}
+
+  // Fill row `sample` of the batch from its record_indices; the boxes of a training sample go into `boxes`. Randomness
+  // depends on (seed, batch.epoch, image id) alone.
+  void make_training(Batch& batch, std::size_t sample, std::uint64_t seed, CrowdBoxes crowd,
+                     const AugmentationOptions& options, SampleBoxes& boxes);
+  // The whole picture, unchanged but for its size; black and marked bad where the record has none.
+  void make_evaluation(Batch& batch, std::size_t sample);
+
+ private:
+  const RgbImage& upright_image(const Record& record);
+
+  const ShardSet* set_;
+  JpegDecoder decoder_;
+  Resizer resizer_;
+  BoxMatcher matcher_;
+  std::vector<std::byte> jpeg_;
+  RgbImage stored_;
+  RgbImage upright_;
+};
+
+}  // namespace ssd
