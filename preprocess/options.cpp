@@ -1,0 +1,183 @@
+#include "preprocess/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "record/hdf5.hpp"
+#include "record/shard_data.hpp"
+
+namespace ssd {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::uint64_t kSmallestShardBytes = 4096;
+constexpr std::uint64_t kLargestShardBytes = std::uint64_t{64} << 30;
+constexpr unsigned kMostThreads = 1024;
+constexpr unsigned kHelpColumns = 100;
+
+// Cores that this process may run on.
+unsigned allowed_cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+struct OptionTable {
+  po::options_description input{"What is packed (default: both splits of COCO)", kHelpColumns};
+  po::options_description output{"How it is packed", kHelpColumns};
+  po::options_description other{"Other", kHelpColumns};
+  po::options_description hidden;
+
+  OptionTable() {
+    input.add_options()                                                                            //
+        ("split", po::value<std::string>()->value_name("train|val"), "pack this split alone")      //
+        ("annotations", po::value<std::string>()->value_name("FILE"),
+         "a COCO-style detection JSON with any classes, for sets laid out otherwise than COCO; needs --split and "
+         "--images")  //
+        ("images", po::value<std::string>()->value_name("DIR"), "the folder that the JSON's file names start from");
+    output.add_options()  //
+        ("shard-size", po::value<std::string>()->value_name("BYTES")->default_value("256MiB"),
+         "JPEG data of a shard, with K, M, G (powers of 1024) or kB, MB, GB; about as much memory is used")  //
+        ("threads", po::value<std::string>()->value_name("N"),
+         fmt::format("threads that read and check pictures (default: allowed cores, here {})", allowed_cores())
+             .c_str())  //
+        ("skip-bad",
+         "leave out train images and annotations that cannot be used, keep such val images without a picture; the "
+         "default is to list them all and to fail")  //
+        ("force", "replace a complete set that is in OUT already");
+    other.add_options()                            //
+        ("help,h", "print this text and stop")     //
+        ("version", "print versions and stop");
+    hidden.add_options()("paths", po::value<std::vector<std::string>>());
+  }
+
+  po::variables_map parse(int argc, const char* const* argv) const {
+    po::options_description all;
+    all.add(input).add(output).add(other).add(hidden);
+    po::positional_options_description positional;
+    positional.add("paths", -1);
+    po::variables_map values;
+    try {
+      // Without guessing: --thr must not be taken for --threads.
+      const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+      po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(style).run(), values);
+      po::notify(values);
+    } catch (const po::error& error) {
+      throw UsageError(fmt::format("{}; see ssd_preprocess --help", error.what()));
+    }
+    return values;
+  }
+
+  std::string help() const {
+    std::ostringstream text;
+    text << "Packs a COCO detection data set into the HDF5 shards that ssd_train and ssd_eval read. Once is enough.\n\n"
+            "  ssd_preprocess [options] COCO OUT\n"
+            "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n\n"
+            "COCO holds annotations/instances_{train,val}2017.json, train2017/ and val2017/. OUT is made where it is\n"
+            "missing. Every picture is decoded once to check it. Equal input and options give equal bytes.\n\n"
+         << input << "\n" << output << "\n" << other
+         << "\nExit code: 0 done, 1 failed, 2 wrong usage.\n";
+    return text.str();
+  }
+};
+
+std::string version_text() {
+  return fmt::format("ssd_preprocess {} (shard format {}, HDF5 {})\n", SSD_VERSION, kShardFormatVersion,
+                     hdf5_versions());
+}
+
+std::string text_of(const po::variables_map& values, const char* name) {
+  return values.count(name) == 0 ? std::string() : values[name].as<std::string>();
+}
+
+std::optional<Split> parse_split(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (text == "train") return Split::train;
+  if (text == "val") return Split::val;
+  throw UsageError(fmt::format("--split '{}': train or val", text));
+}
+
+unsigned parse_threads(const std::string& text) {
+  if (text.empty()) return allowed_cores();
+  unsigned count = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > kMostThreads)
+    throw UsageError(fmt::format("--threads '{}': a number from 1 to {}", text, kMostThreads));
+  return count;
+}
+
+void place_paths(const std::vector<std::string>& paths, PreprocessOptions& options) {
+  if (options.annotations.empty() && options.images.empty()) {
+    if (paths.size() != 2)
+      throw UsageError(
+          fmt::format("{} paths given; expected COCO and OUT; see ssd_preprocess --help", paths.size()));
+    options.coco = paths[0];
+    options.output = paths[1];
+    return;
+  }
+  if (options.annotations.empty() || options.images.empty() || !options.split)
+    throw UsageError("--annotations, --images and --split go together; see ssd_preprocess --help");
+  if (paths.size() != 1)
+    throw UsageError(
+        fmt::format("{} paths given; with --annotations only OUT is expected; see ssd_preprocess --help", paths.size()));
+  options.output = paths[0];
+}
+
+}  // namespace
+
+std::optional<PreprocessOptions> parse_options(int argc, const char* const* argv) {
+  const OptionTable table;
+  const auto values = table.parse(argc, argv);
+  if (values.count("help") != 0 || values.count("version") != 0) {
+    fmt::print("{}", values.count("help") != 0 ? table.help() : version_text());
+    return std::nullopt;
+  }
+  PreprocessOptions options;
+  options.split = parse_split(text_of(values, "split"));
+  options.annotations = text_of(values, "annotations");
+  options.images = text_of(values, "images");
+  options.shard_bytes = parse_byte_count("--shard-size", text_of(values, "shard-size"));
+  if (options.shard_bytes < kSmallestShardBytes || options.shard_bytes > kLargestShardBytes)
+    throw UsageError(fmt::format("--shard-size '{}': from 4 KiB to 64 GiB", text_of(values, "shard-size")));
+  options.threads = parse_threads(text_of(values, "threads"));
+  options.force = values.count("force") != 0;
+  options.skip_bad = values.count("skip-bad") != 0;
+  place_paths(values.count("paths") == 0 ? std::vector<std::string>() : values["paths"].as<std::vector<std::string>>(),
+              options);
+  return options;
+}
+
+std::uint64_t parse_byte_count(std::string_view option, std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    std::uint64_t bytes;
+  };
+  constexpr std::array<Unit, 11> kUnits{{{"", 1},
+                                         {"B", 1},
+                                         {"K", 1U << 10},
+                                         {"KiB", 1U << 10},
+                                         {"M", 1U << 20},
+                                         {"MiB", 1U << 20},
+                                         {"G", 1U << 30},
+                                         {"GiB", 1U << 30},
+                                         {"kB", 1'000},
+                                         {"MB", 1'000'000},
+                                         {"GB", 1'000'000'000}}};
+  std::uint64_t number = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view suffix(result.ptr, static_cast<std::size_t>(text.data() + text.size() - result.ptr));
+  const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == suffix; });
+  if (result.ec != std::errc{} || unit == kUnits.end() ||
+      number > std::numeric_limits<std::uint64_t>::max() / unit->bytes)
+    throw UsageError(fmt::format("{} '{}': a number of bytes such as 256MiB", option, text));
+  return number * unit->bytes;
+}
+
+}  // namespace ssd

@@ -1,0 +1,33 @@
+// The command line of ssd_preprocess: one table makes the parser and --help.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "record/split.hpp"
+
+namespace ssd {
+
+struct PreprocessOptions {
+  std::filesystem::path coco;  // empty: annotations and images are given
+  std::filesystem::path output;
+  std::optional<Split> split;         // only this one
+  std::filesystem::path annotations;  // a COCO-style JSON, where the set is not laid out as COCO
+  std::filesystem::path images;
+  std::uint64_t shard_bytes = std::uint64_t{256} << 20;
+  unsigned threads = 1;
+  bool force = false;
+  bool skip_bad = false;
+};
+
+// Nothing where the text asked for (--help, --version) was printed to stdout. Throws UsageError.
+std::optional<PreprocessOptions> parse_options(int argc, const char* const* argv);
+
+// "268435456", "256MiB", "256M", "256MB": K, M, G and KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000. Throws
+// UsageError that names the option.
+std::uint64_t parse_byte_count(std::string_view option, std::string_view text);
+
+}  // namespace ssd

@@ -1,0 +1,24 @@
+// Where the annotations and pictures of each split are.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "preprocess/options.hpp"
+#include "record/split.hpp"
+
+namespace ssd {
+
+struct SplitSource {
+  Split split = Split::train;
+  std::filesystem::path annotations;
+  std::filesystem::path images;
+};
+
+// Throws Error where nothing is found, with what was looked for.
+std::vector<SplitSource> find_sources(const PreprocessOptions& options);
+
+// The folder near `images` in which a file of this name is; empty where there is none. For "did you mean".
+std::filesystem::path find_images_nearby(const std::filesystem::path& images, const std::string& file_name);
+
+}  // namespace ssd
