@@ -305,7 +305,7 @@ AnnotationSet read_annotations(const std::filesystem::path& path) {
   auto set = read_annotations(path, problems);
   if (problems.size() == 1) throw Error(problems.front().text);
   if (problems.size() > 1) {
-    throw Error(fmt::format("{} (and {} more problems in the file)", problems.front().text, problems.size() - 1));
+    throw Error(fmt::format("{} (and {} more in the file)", problems.front().text, problems.size() - 1));
   }
   return set;
 }

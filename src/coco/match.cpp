@@ -223,7 +223,7 @@ void refuse_unknown_images(const std::vector<ImageId>& unknown, std::size_t dete
   for (const auto id : unknown) {
     if (ids.size() < kShown && std::find(ids.begin(), ids.end(), id.value()) == ids.end()) ids.push_back(id.value());
   }
-  throw Error(fmt::format("{} of {} detections belong to images that are not in the ground truth, such as image {}; "
+  throw Error(fmt::format("{} of {} detections belong to images that are not in the ground truth (ids {}); "
                           "do both come from the same set?",
                           unknown.size(), detection_count, fmt::join(ids, ", ")));
 }
@@ -253,6 +253,13 @@ Grouping group_detections(const MatchInput& input, std::span<const ImageId> imag
   return grouping;
 }
 
+// "5, 6" or "1, 2, 3, 4, 5, ... (37 annotations)".
+std::string first_few(std::span<const std::int64_t> ids) {
+  constexpr std::size_t kShown = 5;
+  if (ids.size() <= kShown) return fmt::format("{}", fmt::join(ids, ", "));
+  return fmt::format("{}, ... ({} annotations)", fmt::join(ids.first(kShown), ", "), ids.size());
+}
+
 }  // namespace
 
 GroundTruth resolve_ground_truth(std::span<const Annotation> annotations) {
@@ -260,8 +267,10 @@ GroundTruth resolve_ground_truth(std::span<const Annotation> annotations) {
   last_of_id.reserve(annotations.size());
   std::vector<const Annotation*> by_image;
   by_image.reserve(annotations.size());
+  std::vector<std::int64_t> repeated_ids;
   for (const auto& annotation : annotations) {
-    last_of_id[annotation.id] = &annotation;
+    const bool is_new = last_of_id.insert_or_assign(annotation.id, &annotation).second;
+    if (!is_new) repeated_ids.push_back(annotation.id);
     by_image.push_back(&annotation);
   }
   const auto image_order = [](const auto* a, const auto* b) { return a->image_id < b->image_id; };
@@ -274,12 +283,11 @@ GroundTruth resolve_ground_truth(std::span<const Annotation> annotations) {
   std::stable_sort(result.boxes.begin(), result.boxes.end(),
                    [](const auto& a, const auto& b) { return a.image_id < b.image_id; });
 
-  const auto repeated = annotations.size() - last_of_id.size();
-  if (repeated != 0) {
-    result.warnings.push_back(fmt::format(
-        "{} annotations have an id that is used again later; as in pycocotools only the last of each id counts "
-        "(in place of the others too), so give every annotation an id of its own",
-        repeated));
+  if (!repeated_ids.empty()) {
+    result.warnings.push_back(
+        fmt::format("annotation ids used more than once: {}; as in pycocotools only the last annotation of each counts, in "
+                    "place of the others too, so give every annotation an id of its own",
+                    first_few(repeated_ids)));
   }
   if (const auto zero = last_of_id.find(0); zero != last_of_id.end()) {
     result.warnings.push_back(fmt::format(

@@ -57,6 +57,13 @@ std::vector<std::byte> to_bytes(const MatchOutcomes& outcomes) {
 MatchOutcomes match_outcomes_from_bytes(std::span<const std::byte> bytes) {
   const auto header = take<std::uint64_t>(bytes, 9);
   SSD_VALIDATE(header[0] == kMagic, "match outcomes: the buffer does not begin like one");
+  // Counts below 2^20 and 2^40 cannot overflow when they are multiplied.
+  for (std::size_t i = 1; i <= 3; ++i) {
+    SSD_VALIDATE(header[i] < (1U << 20), "match outcomes: a count of {} is no count", header[i]);
+  }
+  for (std::size_t i = 4; i < header.size(); ++i) {
+    SSD_VALIDATE(header[i] < (std::uint64_t{1} << 40), "match outcomes: a count of {} is no count", header[i]);
+  }
   MatchOutcomes outcomes;
   outcomes.category_count = header[1];
   outcomes.area_count = header[2];

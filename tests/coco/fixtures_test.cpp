@@ -131,7 +131,7 @@ TEST(EvaluationFiles, ids_written_as_strings_are_refused) {
     FAIL() << "read";
   } catch (const Error& error) {
     EXPECT_EQ(error.what(), fmt::format("'{}': images[0]: id is \"2299\", but must be a whole number "
-                                        "(and 14 more problems in the file)",
+                                        "(and 14 more in the file)",
                                         path.string()));
   }
 }
