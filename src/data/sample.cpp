@@ -31,8 +31,7 @@ std::uint8_t* pixels_of(const Batch& batch, std::size_t sample) { return batch.i
 
 }  // namespace
 
-const RgbImage& SampleMaker::upright_image(const Record& record) {
-  set_->read_jpeg(record, jpeg_);
+const RgbImage& SampleMaker::decode_upright(const Record& record) {
   decoder_.decode(jpeg_, stored_);
   const bool is_turned = record.orientation != 1;
   if (is_turned) upright_ = apply_orientation(stored_, record.orientation);
@@ -46,13 +45,14 @@ const RgbImage& SampleMaker::upright_image(const Record& record) {
 void SampleMaker::make_training(Batch& batch, std::size_t sample, std::uint64_t seed, CrowdBoxes crowd,
                                 const AugmentationOptions& options, SampleBoxes& boxes) {
   const Record& record = describe(*set_, batch, sample);
+  set_->read_jpeg(record, jpeg_);  // names the record itself
   with_name(record, batch.record_indices[sample], [&] {
     training_boxes(*set_, record, crowd, boxes);
     RandomStream random(seed, RandomPurpose::augmentation, batch.epoch,
                         static_cast<std::uint64_t>(record.image_id.value()));
     const Augmentation drawn = draw_augmentation(boxes.ltrb, options, random);
 
-    const RgbView view = view_of(upright_image(record));
+    const RgbView view = view_of(decode_upright(record));
     std::uint8_t* out = pixels_of(batch, sample);
     resizer_.resize(crop_of(view, pixel_rect(drawn.crop, view.width, view.height)), kInputSide, kInputSide, out);
     crop_boxes(drawn.crop, boxes);
@@ -72,8 +72,9 @@ void SampleMaker::make_evaluation(Batch& batch, std::size_t sample) {
     if (batch.states[sample] == SampleState::real) batch.states[sample] = SampleState::bad;
     return;
   }
+  set_->read_jpeg(record, jpeg_);
   with_name(record, batch.record_indices[sample], [&] {
-    resizer_.resize(view_of(upright_image(record)), kInputSide, kInputSide, pixels_of(batch, sample));
+    resizer_.resize(view_of(decode_upright(record)), kInputSide, kInputSide, pixels_of(batch, sample));
   });
 }
 

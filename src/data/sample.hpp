@@ -28,7 +28,7 @@ class SampleMaker {
   void make_evaluation(Batch& batch, std::size_t sample);
 
  private:
-  const RgbImage& upright_image(const Record& record);
+  const RgbImage& decode_upright(const Record& record);  // of jpeg_
 
   const ShardSet* set_;
   JpegDecoder decoder_;

@@ -1,0 +1,263 @@
+#include "data/augmentation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "support/files.hpp"
+
+namespace ssd {
+namespace {
+
+using Counts = std::vector<double>;
+
+double total(const Counts& counts) {
+  double sum = 0;
+  for (const double count : counts) sum += count;
+  return sum;
+}
+
+// Standard deviations that a two-sample chi-square lies above its mean (Wilson and Hilferty, "The Distribution of
+// Chi-square", 1931). Neighbouring bins are merged until each has 20 of the golden counts.
+double chi_square_deviations(const Counts& ours, const Counts& golden) {
+  Counts a, b;
+  double pending_a = 0, pending_b = 0;
+  for (std::size_t i = 0; i < golden.size(); ++i) {
+    pending_a += ours[i];
+    pending_b += golden[i];
+    if (pending_b < 20) continue;
+    a.push_back(std::exchange(pending_a, 0));
+    b.push_back(std::exchange(pending_b, 0));
+  }
+  if (a.empty()) return pending_a + pending_b < 40 ? 0 : 1e9;
+  a.back() += pending_a;
+  b.back() += pending_b;
+  if (a.size() < 2) return 0;
+  const double ratio = std::sqrt(total(b) / total(a));
+  double chi_square = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = ratio * a[i] - b[i] / ratio;
+    chi_square += difference * difference / (a[i] + b[i]);
+  }
+  const double freedom = static_cast<double>(a.size()) - 1;
+  const double spread = 2 / (9 * freedom);
+  return (std::cbrt(chi_square / freedom) - (1 - spread)) / std::sqrt(spread);
+}
+
+constexpr double kMostDeviations = 4.27;  // p = 1e-5 of a normal distribution, one-sided
+
+std::size_t bin_of(double value, const std::vector<double>& edges) {
+  std::size_t bin = 0;
+  while (bin + 2 < edges.size() && value >= edges[bin + 1]) ++bin;
+  return bin;
+}
+
+struct CropStatistics {
+  std::map<std::string, Counts> counts;
+  Counts each_kept;
+  double crops = 0;
+  double kept = 0;
+  std::array<double, 4> sum_ltrb{};
+};
+
+CropStatistics draw_many(const std::vector<BoxLtrb>& boxes, const nlohmann::json& edges, int calls, std::uint64_t id) {
+  CropStatistics result;
+  for (const auto& [name, values] : edges.items()) result.counts[name].resize(values.size() - 1);
+  result.counts["final_option"].resize(7);
+  result.counts["option_draws_per_call"].resize(20);
+  result.counts["boxes_kept"].resize(boxes.size() + 1);
+  result.each_kept.resize(boxes.size());
+  for (int call = 0; call < calls; ++call) {
+    RandomStream random(11, RandomPurpose::test, static_cast<std::uint32_t>(call), id);
+    const CropDraw crop = draw_crop(boxes, random);
+    ++result.counts["final_option"][static_cast<std::size_t>(crop.option)];
+    ++result.counts["option_draws_per_call"][static_cast<std::size_t>(std::min(crop.draws, 20) - 1)];
+    if (crop.option == CropOption::whole) continue;
+    const std::map<std::string, double> values = {
+        {"area_fraction", crop.width * crop.height}, {"aspect_ratio", crop.width / crop.height},
+        {"width", crop.width},                       {"height", crop.height},
+        {"centre_x", crop.left + crop.width / 2},    {"centre_y", crop.top + crop.height / 2}};
+    for (const auto& [name, value] : values) ++result.counts[name][bin_of(value, edges.at(name))];
+    SampleBoxes sample{boxes, {}};
+    for (std::size_t i = 0; i < boxes.size(); ++i) sample.labels.push_back(static_cast<std::int32_t>(i));
+    crop_boxes(crop, sample);
+    ++result.crops;
+    ++result.counts["boxes_kept"][sample.ltrb.size()];
+    for (std::size_t i = 0; i < sample.ltrb.size(); ++i) {
+      ++result.each_kept[static_cast<std::size_t>(sample.labels[i])];
+      ++result.kept;
+      for (std::size_t k = 0; k < 4; ++k) result.sum_ltrb[k] += sample.ltrb[i][k];
+    }
+  }
+  return result;
+}
+
+Counts counts_in_order(const nlohmann::json& object, const std::vector<std::string>& keys) {
+  Counts counts;
+  for (const std::string& key : keys) counts.push_back(object.at(key).get<double>());
+  return counts;
+}
+
+TEST(Crop, is_distributed_as_the_reference_s) {
+  constexpr int kCalls = 50000;
+  std::ifstream stream(std::string(SSD_TEST_DATA) + "/golden/augmentation_stats.json");
+  const auto golden = nlohmann::json::parse(stream);
+  ASSERT_EQ(golden.at("sets").size(), 6U);
+  std::vector<std::string> draws;
+  for (int i = 1; i <= 20; ++i) draws.push_back(std::to_string(i));
+  std::uint64_t id = 0;
+  for (const auto& set : golden.at("sets")) {
+    SCOPED_TRACE(set.at("name").get<std::string>());
+    const auto boxes = set.at("boxes_ltrb").get<std::vector<BoxLtrb>>();
+    const CropStatistics ours = draw_many(boxes, golden.at("edges"), kCalls, id++);
+    for (const auto& [name, counts] : ours.counts) {
+      const Counts expected =
+          name == "final_option" ? counts_in_order(set.at(name), {"none", "0.1", "0.3", "0.5", "0.7", "0.9", "any"})
+          : name == "option_draws_per_call" ? counts_in_order(set.at(name), draws)
+                                            : set.at(name).get<Counts>();
+      EXPECT_LT(chi_square_deviations(counts, expected), kMostDeviations) << name;
+    }
+    const double crops = set.at("crops");
+    double golden_kept = 0;
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      const double kept = set.at("box_kept_each").at(i);
+      golden_kept += kept;
+      EXPECT_LT(chi_square_deviations({ours.each_kept[i], ours.crops - ours.each_kept[i]}, {kept, crops - kept}),
+                kMostDeviations)
+          << "box " << i;
+    }
+    // Numbers in [0,1] have a standard deviation of at most 1/2; five of the difference of the two means, times the
+    // square root of the boxes of one crop, which go together.
+    const double together = std::sqrt(static_cast<double>(boxes.size()));
+    const double tolerance = 5 * 0.5 * together * std::sqrt(1 / ours.kept + 1 / golden_kept);
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_NEAR(ours.sum_ltrb[k] / ours.kept, set.at("mean_new_box_ltrb").at(k).get<double>(), tolerance);
+    }
+  }
+}
+
+TEST(Crop, fulfils_what_its_option_asks_for) {
+  const std::vector<BoxLtrb> boxes = {{0.1F, 0.2F, 0.6F, 0.7F}, {0.3F, 0.3F, 0.9F, 0.9F}};
+  const std::map<CropOption, float> minimum = {{CropOption::iou_above_10, 0.1F}, {CropOption::iou_above_30, 0.3F},
+                                               {CropOption::iou_above_50, 0.5F}, {CropOption::iou_above_70, 0.7F},
+                                               {CropOption::iou_above_90, 0.9F}};
+  std::map<CropOption, int> seen;
+  for (std::uint32_t call = 0; call < 20000; ++call) {
+    RandomStream random(1, RandomPurpose::test, call, 0);
+    const CropDraw crop = draw_crop(boxes, random);
+    ++seen[crop.option];
+    EXPECT_LE(0, crop.left);
+    EXPECT_LE(crop.left + crop.width, 1 + 1e-15);  // the sum of two rounded numbers
+    EXPECT_LE(0, crop.top);
+    EXPECT_LE(crop.top + crop.height, 1 + 1e-15);
+    if (!minimum.contains(crop.option)) continue;
+    const BoxLtrb rectangle = {static_cast<float>(crop.left), static_cast<float>(crop.top),
+                               static_cast<float>(crop.left + crop.width),
+                               static_cast<float>(crop.top + crop.height)};
+    for (const BoxLtrb& box : boxes) EXPECT_GT(iou(box, rectangle), minimum.at(crop.option) - 1e-6F);  // float32
+  }
+  EXPECT_GE(seen.size(), 5U);
+  EXPECT_GT(seen[CropOption::iou_above_30], 0);
+}
+
+TEST(Crop, ends_with_a_box_in_the_unit_square_even_for_a_tiny_corner_box) {
+  for (std::uint32_t call = 0; call < 1000; ++call) {
+    SampleBoxes boxes{{{0, 0, 0.1F, 0.1F}}, {3}};
+    RandomStream random(1, RandomPurpose::test, call, 0);
+    crop_boxes(draw_crop(boxes.ltrb, random), boxes);
+    ASSERT_EQ(boxes.ltrb.size(), 1U);
+    const BoxLtrb& box = boxes.ltrb[0];
+    EXPECT_TRUE(0 <= box[0] && box[0] < box[2] && box[2] <= 1 && 0 <= box[1] && box[1] < box[3] && box[3] <= 1);
+  }
+}
+
+TEST(Crop, ends_without_any_box) {
+  RandomStream random(1, RandomPurpose::test, 0, 0);
+  const CropDraw crop = draw_crop({}, random);
+  EXPECT_EQ(crop.option, CropOption::whole);
+  EXPECT_LE(crop.draws, kMostCropDraws);
+}
+
+TEST(CropBoxes, drops_a_box_whose_centre_lies_on_the_edge) {
+  const CropDraw crop{CropOption::any, 0.5, 0, 0.5, 1, 1};
+  SampleBoxes boxes{{{0.25F, 0.25F, 0.75F, 0.75F}, {0.5F, 0.25F, 0.75F, 0.75F}}, {1, 2}};
+  crop_boxes(crop, boxes);
+  EXPECT_EQ(boxes.labels, (std::vector<std::int32_t>{2}));
+  EXPECT_EQ(boxes.ltrb, (std::vector<BoxLtrb>{{0, 0.25F, 0.5F, 0.75F}}));
+}
+
+TEST(CropBoxes, clips_what_reaches_out) {
+  const CropDraw crop{CropOption::any, 0.25, 0.25, 0.5, 0.5, 1};
+  SampleBoxes boxes{{{0, 0, 1, 0.875F}}, {1}};
+  crop_boxes(crop, boxes);
+  EXPECT_EQ(boxes.ltrb, (std::vector<BoxLtrb>{{0, 0, 1, 1}}));
+}
+
+TEST(PixelRect, truncates_and_is_never_empty) {
+  EXPECT_EQ(pixel_rect({CropOption::any, 0.119, 0.251, 0.5, 0.5, 1}, 100, 10), (PixelRect{11, 2, 61, 7}));
+  EXPECT_EQ(pixel_rect({}, 100, 10), (PixelRect{0, 0, 100, 10}));
+  EXPECT_EQ(pixel_rect({CropOption::any, 0.6, 0.6, 0.35, 0.35, 1}, 1, 1), (PixelRect{0, 0, 1, 1}));
+  EXPECT_EQ(pixel_rect({CropOption::any, 0.6, 0.6, 0.35, 0.35, 1}, 20000, 2), (PixelRect{12000, 1, 19000, 2}));
+}
+
+TEST(FlipBoxes, mirrors_left_and_right) {
+  SampleBoxes boxes{{{0.125F, 0.25F, 0.5F, 0.75F}}, {1}};
+  flip_boxes(boxes);
+  EXPECT_EQ(boxes.ltrb, (std::vector<BoxLtrb>{{0.5F, 0.25F, 0.875F, 0.75F}}));
+}
+
+TEST(Augmentation, draws_colours_in_their_ranges_and_flips_half_the_time) {
+  const AugmentationOptions options;
+  const std::vector<BoxLtrb> boxes = {{0.2F, 0.2F, 0.8F, 0.8F}};
+  constexpr int kCalls = 20000;
+  int flips = 0;
+  double sums[4] = {};
+  for (std::uint32_t call = 0; call < kCalls; ++call) {
+    RandomStream random(5, RandomPurpose::test, call, 0);
+    const Augmentation drawn = draw_augmentation(boxes, options, random);
+    flips += drawn.is_flipped;
+    const auto& color = drawn.color;
+    EXPECT_LE(std::abs(color.hue_degrees), 0.5);
+    EXPECT_LE(std::abs(color.saturation - 1), 0.5);
+    EXPECT_LE(std::abs(color.contrast - 1), 0.5);
+    EXPECT_LE(std::abs(color.brightness - 1), 0.125);
+    sums[0] += color.hue_degrees;
+    sums[1] += color.saturation - 1;
+    sums[2] += color.contrast - 1;
+    sums[3] += (color.brightness - 1) * 4;
+  }
+  // Five standard deviations: 1/2 sqrt(n) for the flips, sqrt(n / 12) for the uniform numbers of width 1.
+  EXPECT_NEAR(flips, kCalls / 2, 5 * std::sqrt(kCalls) / 2);
+  for (const double sum : sums) EXPECT_NEAR(sum, 0, 5 * std::sqrt(kCalls / 12.0));
+}
+
+TEST(Augmentation, differs_between_epochs_and_images_and_repeats_for_one) {
+  const std::vector<BoxLtrb> boxes = {{0.2F, 0.2F, 0.8F, 0.8F}};
+  const auto hue = [&](std::uint32_t epoch, std::uint64_t image) {
+    RandomStream random(5, RandomPurpose::augmentation, epoch, image);
+    return draw_augmentation(boxes, {}, random).color.hue_degrees;
+  };
+  EXPECT_EQ(hue(0, 1), hue(0, 1));
+  EXPECT_NE(hue(0, 1), hue(1, 1));
+  EXPECT_NE(hue(0, 1), hue(0, 2));
+}
+
+TEST(AugmentationOptions, name_the_range_that_is_wrong) {
+  EXPECT_NO_THROW(AugmentationOptions().validate());
+  const auto message = [](const AugmentationOptions& options) {
+    return message_of<UsageError>([&] { options.validate(); });
+  };
+  EXPECT_THAT(message({.saturation = {1.5, 0.5}}), testing::HasSubstr("saturation from 1.5 to 0.5"));
+  EXPECT_THAT(message({.contrast = {-1, 1}}), testing::HasSubstr("contrast from -1"));
+  EXPECT_THAT(message({.brightness = {1, 5}}), testing::HasSubstr("brightness"));
+  EXPECT_THAT(message({.hue_degrees = {std::nan(""), 1}}), testing::HasSubstr("hue"));
+  EXPECT_THAT(message({.flip_probability = 1.5}), testing::HasSubstr("flip probability 1.5"));
+}
+
+}  // namespace
+}  // namespace ssd

@@ -1,0 +1,99 @@
+// Small sets of shards for tests: pictures made here, encoded, and written by the shard writer.
+#pragma once
+
+#include <jpeglib.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "image/jpeg.hpp"
+#include "record/manifest.hpp"
+#include "record/set_folder.hpp"
+#include "record/shard_writer.hpp"
+
+namespace ssd::test {
+
+// Baseline JPEG, 4:4:4, best quality.
+inline std::vector<std::byte> encode_jpeg(const RgbImage& image) {
+  jpeg_compress_struct compress{};
+  jpeg_error_mgr errors{};
+  compress.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&compress);
+  unsigned char* bytes = nullptr;
+  unsigned long count = 0;
+  jpeg_mem_dest(&compress, &bytes, &count);
+  compress.image_width = static_cast<JDIMENSION>(image.width);
+  compress.image_height = static_cast<JDIMENSION>(image.height);
+  compress.input_components = 3;
+  compress.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&compress);
+  jpeg_set_quality(&compress, 100, TRUE);
+  for (int i = 0; i < 3; ++i) compress.comp_info[i].h_samp_factor = compress.comp_info[i].v_samp_factor = 1;
+  jpeg_start_compress(&compress, TRUE);
+  while (compress.next_scanline < compress.image_height) {
+    auto* row = const_cast<JSAMPROW>(&image.pixels[std::size_t{compress.next_scanline} * compress.image_width * 3]);
+    jpeg_write_scanlines(&compress, &row, 1);
+  }
+  jpeg_finish_compress(&compress);
+  jpeg_destroy_compress(&compress);
+  const auto* first = reinterpret_cast<const std::byte*>(bytes);
+  std::vector<std::byte> result(first, first + count);
+  std::free(bytes);
+  return result;
+}
+
+struct TinyRecord {
+  RecordToWrite record;
+  std::vector<std::byte> jpeg;  // empty: a bad record
+};
+
+// An upright picture that is black but for one box of one colour, with the annotation of that box.
+inline TinyRecord record_with_box(std::int64_t image_id, int width, int height, const BoxXywh& box,
+                                  std::array<std::uint8_t, 3> color = {255, 255, 255}) {
+  RgbImage image{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3))};
+  for (int y = static_cast<int>(box[1]); y < static_cast<int>(box[1] + box[3]); ++y) {
+    for (int x = static_cast<int>(box[0]); x < static_cast<int>(box[0] + box[2]); ++x) {
+      for (std::size_t c = 0; c < 3; ++c) image.pixels[static_cast<std::size_t>(y * width + x) * 3 + c] = color[c];
+    }
+  }
+  TinyRecord tiny;
+  tiny.record.image = {ImageId(image_id), std::to_string(image_id) + ".jpg", width, height};
+  tiny.record.stored_width = width;
+  tiny.record.stored_height = height;
+  const Annotation annotation{image_id * 10, ImageId(image_id), CategoryId(7), box, box[2] * box[3], false};
+  tiny.record.annotations.push_back({annotation, 0, true});
+  tiny.jpeg = encode_jpeg(image);
+  return tiny;
+}
+
+inline const std::vector<Category> kTinyCategories = {{CategoryId(7), "seven"}, {CategoryId(3), "three"}};
+
+// Writes the records as shards of records_per_shard in the order given.
+inline void write_tiny_set(const std::filesystem::path& folder, Split split, std::vector<TinyRecord> records,
+                           std::size_t records_per_shard = 4) {
+  const std::string identity(32, 'a');
+  SetFolder set(folder, split);
+  Manifest manifest{split, identity, "", {}};
+  const std::size_t count = (records.size() + records_per_shard - 1) / records_per_shard;
+  std::uint64_t annotation_order = 0;
+  for (std::size_t shard = 0; shard < count; ++shard) {
+    const auto index = static_cast<std::uint32_t>(shard);
+    ShardWriter writer({split, index, static_cast<std::uint32_t>(count), identity, "{}"}, kTinyCategories);
+    for (std::size_t i = shard * records_per_shard; i < std::min(records.size(), (shard + 1) * records_per_shard); ++i) {
+      records[i].record.json_order = i;
+      for (auto& annotation : records[i].record.annotations) annotation.json_order = annotation_order++;
+      if (records[i].jpeg.empty()) records[i].record.flags |= kImageBad;
+      writer.add(records[i].record, records[i].jpeg);
+    }
+    manifest.shards.push_back(writer.close(set.temporary_path(index, static_cast<std::uint32_t>(count))));
+  }
+  manifest.set_digest = set_digest_of(manifest).hex();
+  set.publish(manifest.shards, manifest_text(manifest, nlohmann::ordered_json::object()));
+}
+
+}  // namespace ssd::test
