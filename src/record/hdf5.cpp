@@ -1,6 +1,7 @@
 #include "record/hdf5.hpp"
 
 #include <bit>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -20,22 +21,25 @@ void prepare_library() {
   (void)is_prepared;
 }
 
-extern "C" herr_t append_error_text(unsigned, const H5E_error2_t* error, void* text) {
-  auto& all = *static_cast<std::string*>(text);
-  if (error->desc == nullptr) return 0;
-  if (!all.empty()) all += "; ";
-  all += error->desc;
+extern "C" herr_t collect_error_text(unsigned, const H5E_error2_t* error, void* texts) {
+  if (error->desc != nullptr) static_cast<std::vector<std::string>*>(texts)->emplace_back(error->desc);
   return 0;
 }
 
-// Innermost first: that is where the system's reason stands. HDF5 wraps its texts over lines.
+// The system's reason where there is one ("errno = 28, error message = 'No space left on device'" within a long text),
+// else the innermost text.
 std::string take_error_stack() {
-  std::string text;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, append_error_text, &text);
+  std::vector<std::string> texts;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect_error_text, &texts);
   H5Eclear2(H5E_DEFAULT);
-  for (auto& character : text)
-    if (character == '\n') character = ' ';
-  return text.empty() ? "no reason given" : text;
+  constexpr std::string_view kMark = "error message = '";
+  for (const auto& text : texts) {
+    const auto mark = text.find(kMark);
+    if (mark == text.npos) continue;
+    const auto start = mark + kMark.size();
+    return text.substr(start, text.find('\'', start) - start);
+  }
+  return texts.empty() ? "no reason given" : texts.front();
 }
 
 hid_t file_type(Hdf5Number number) {

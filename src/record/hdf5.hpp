@@ -16,7 +16,7 @@
 
 namespace ssd {
 
-// Throw LibraryError with the texts of HDF5's error stack, the innermost reason first. Return what they were given.
+// Throw LibraryError with the reason in HDF5's error stack. Return what they were given.
 hid_t check_hdf5_id(hid_t id, const char* call);
 void check_hdf5(herr_t status, const char* call);
 

@@ -41,12 +41,8 @@ ShardOnDisk read_open_shard(const Hdf5File& file) {
   return shard;
 }
 
-}  // namespace
-
-Digest write_shard(const std::filesystem::path& path, const ShardHeader& header, const ShardData& data,
-                   std::span<const std::byte> jpeg_data) {
-  validate(data, jpeg_data.size());
-  const auto digest = content_digest(header, data);
+void write_file(const std::filesystem::path& path, const ShardHeader& header, const ShardData& data,
+                std::span<const std::byte> jpeg_data, const Digest& digest) {
   auto file = create_hdf5_file(path, kAlignmentBytes);
   write_hdf5_attribute(file, "format", kFormatName);
   write_hdf5_attribute(file, "format_version", kShardFormatVersion);
@@ -60,6 +56,19 @@ Digest write_shard(const std::filesystem::path& path, const ShardHeader& header,
   visit_datasets(data, [&](const char* name, const auto& rows) { write_hdf5_dataset(file, name, rows); });
   write_hdf5_dataset(file, kJpegDataset, Hdf5LayoutOf<std::uint8_t>::value, jpeg_data.size(), jpeg_data);
   file.close();
+}
+
+}  // namespace
+
+Digest write_shard(const std::filesystem::path& path, const ShardHeader& header, const ShardData& data,
+                   std::span<const std::byte> jpeg_data) {
+  validate(data, jpeg_data.size());
+  const auto digest = content_digest(header, data);
+  try {
+    write_file(path, header, data, jpeg_data, digest);
+  } catch (const LibraryError& error) {
+    throw Error(fmt::format("cannot write shard '{}': {}", path.string(), error.what()));
+  }
   sync_path(path);
   return digest;
 }

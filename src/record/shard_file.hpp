@@ -11,7 +11,7 @@
 
 namespace ssd {
 
-// Writes, closes and syncs. Returns the content digest. Throws LibraryError (disk full, ...) or Error.
+// Writes, closes and syncs. Returns the content digest. Throws Error that names the file (disk full, ...).
 Digest write_shard(const std::filesystem::path& path, const ShardHeader& header, const ShardData& data,
                    std::span<const std::byte> jpeg_data);
 

@@ -52,7 +52,7 @@ class ShardWriter {
   void add(const RecordToWrite& record, std::span<const std::byte> jpeg);
 
   // Writes the file at path (a temporary name: see SetFolder), synced. The writer is empty afterwards. Throws
-  // LibraryError or Error; then what there is of the file remains.
+  // Error; then what there is of the file remains.
   ShardSummary close(const std::filesystem::path& path);
 
  private:
