@@ -216,24 +216,25 @@ TEST(Augmentation, draws_colours_in_their_ranges_and_flips_half_the_time) {
   const std::vector<BoxLtrb> boxes = {{0.2F, 0.2F, 0.8F, 0.8F}};
   constexpr int kCalls = 20000;
   int flips = 0;
-  double sums[4] = {};
+  std::array<double, 4> sums{}, sums_of_squares{};
   for (std::uint32_t call = 0; call < kCalls; ++call) {
     RandomStream random(5, RandomPurpose::test, call, 0);
     const Augmentation drawn = draw_augmentation(boxes, options, random);
     flips += drawn.is_flipped;
-    const auto& color = drawn.color;
-    EXPECT_LE(std::abs(color.hue_degrees), 0.5);
-    EXPECT_LE(std::abs(color.saturation - 1), 0.5);
-    EXPECT_LE(std::abs(color.contrast - 1), 0.5);
-    EXPECT_LE(std::abs(color.brightness - 1), 0.125);
-    sums[0] += color.hue_degrees;
-    sums[1] += color.saturation - 1;
-    sums[2] += color.contrast - 1;
-    sums[3] += (color.brightness - 1) * 4;
+    const ColorChange& color = drawn.color;
+    // Brought to -1/2 to 1/2.
+    const std::array<double, 4> centred = {color.hue_degrees, color.saturation - 1, color.contrast - 1,
+                                           (color.brightness - 1) * 4};
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_LE(std::abs(centred[i]), 0.5);
+      sums[i] += centred[i];
+      sums_of_squares[i] += centred[i] * centred[i];
+    }
   }
-  // Five standard deviations: 1/2 sqrt(n) for the flips, sqrt(n / 12) for the uniform numbers of width 1.
+  // Five standard deviations: 1/2 for a flip, 1/sqrt(12) for a uniform number x of width 1, 1/sqrt(180) for x^2.
   EXPECT_NEAR(flips, kCalls / 2, 5 * std::sqrt(kCalls) / 2);
   for (const double sum : sums) EXPECT_NEAR(sum, 0, 5 * std::sqrt(kCalls / 12.0));
+  for (const double sum : sums_of_squares) EXPECT_NEAR(sum, kCalls / 12.0, 5 * std::sqrt(kCalls / 180.0));
 }
 
 TEST(Augmentation, differs_between_epochs_and_images_and_repeats_for_one) {
