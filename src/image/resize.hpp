@@ -40,22 +40,20 @@ class Resizer {
   void resize(const RgbView& source, int width, int height, std::uint8_t* out);
 
  private:
-  // What one output pixel (row or column) is made of.
-  struct Tap {
-    int first = 0;          // source pixel
-    int count = 0;
-    std::size_t offset = 0;  // of its weights
-  };
+  // Output pixel (row or column) i is made of tap_count source pixels from first[i] on, with the weights from
+  // i * tap_count on, which add up to 1 << kWeightBits. Taps beyond the filter, or the picture, have the weight 0.
   struct Filter {
-    std::vector<Tap> taps;              // one for each output pixel
-    std::vector<std::int32_t> weights;  // of each tap they add up to 1 << kWeightBits
-    void make(int source_pixels, int output_pixels);
+    int tap_count = 0;
+    std::vector<int> first;
+    std::vector<std::int32_t> weights;
+    // tap_count: the least that serves, rounded up to a multiple of tap_step.
+    void make(int source_pixels, int output_pixels, int tap_step);
   };
 
   Filter horizontal_;
   Filter vertical_;
-  std::vector<std::int32_t> sums_;  // one row of the source's width
-  std::vector<std::int16_t> row_;   // the same, as the horizontal pass reads it
+  std::vector<const std::uint8_t*> rows_;  // that make one output row
+  std::vector<std::int32_t> row_;          // that row, still of the source's width
 };
 
 }  // namespace ssd
