@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/atomic_file.hpp"
 #include "core/error.hpp"
@@ -126,10 +127,12 @@ class SvgPlot {
   }
 
   void draw_series(const PlotSeries& series, const char* colour) {
+    const bool is_long = series.points.size() > kMostMarkers;
     std::string run;  // points without a gap
     const auto end_run = [&] {
       if (!run.empty()) {
-        svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" points=\"{}\"/>\n", colour, run);
+        svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" points=\"{}\"/>\n", colour,
+                            is_long ? 1 : 2, run);
       }
       run.clear();
     };
@@ -141,12 +144,35 @@ class SvgPlot {
       run += fmt::format("{}{:.2f},{:.2f}", run.empty() ? "" : " ", place_x(point.x), place_y(point.y));
     }
     end_run();
-    if (series.points.size() > kMostMarkers) return;
+    if (is_long) return;
     for (const auto& point : series.points) {
       if (!is_drawable(point)) continue;
       svg_ += fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3\" fill=\"{}\"/>\n", place_x(point.x),
                           place_y(point.y), colour);
     }
+  }
+
+  // Left and top of the legend, in the corner where it hides the fewest points.
+  std::pair<double, double> legend_corner(double width, double height) const {
+    constexpr double kGap = 12;  // nearer points count as hidden
+    std::pair<double, double> best;
+    std::size_t fewest = std::numeric_limits<std::size_t>::max();
+    for (const double left : {kWidth - kRight - width - 8, kLeft + 8}) {
+      for (const double top : {kTop + 8, kHeight - kBottom - height - 8}) {
+        std::size_t hidden = 0;
+        for (const auto& series : plot_.series) {
+          hidden += static_cast<std::size_t>(
+              std::count_if(series.points.begin(), series.points.end(), [&](const PlotPoint& point) {
+                return is_drawable(point) && std::abs(place_x(point.x) - left - width / 2) < width / 2 + kGap &&
+                       std::abs(place_y(point.y) - top - height / 2) < height / 2 + kGap;
+              }));
+        }
+        if (hidden >= fewest) continue;
+        fewest = hidden;
+        best = {left, top};
+      }
+    }
+    return best;
   }
 
   void draw_legend() {
@@ -156,8 +182,7 @@ class SvgPlot {
     if (longest == plot_.series.end() || longest->label.empty()) return;
     const double width = 45 + 7.5 * static_cast<double>(longest->label.size());
     const double height = 10 + 18 * static_cast<double>(plot_.series.size());
-    const double left = kWidth - kRight - width - 8;
-    const double top = kTop + 8;
+    const auto [left, top] = legend_corner(width, height);
     svg_ += fmt::format(
         "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"white\" fill-opacity=\"0.85\" "
         "stroke=\"#aaaaaa\"/>\n",

@@ -108,6 +108,17 @@ TEST(Plot, a_long_series_is_a_line_without_markers) {
   EXPECT_TRUE(is_well_formed(svg));
 }
 
+TEST(Plot, the_legend_stays_clear_of_the_points) {
+  // A rising curve ends in the corner at the right and top, where the legend would be otherwise.
+  const auto legend_top = [](const Plot& plot) {
+    const auto svg = svg_of(plot);
+    const auto at = svg.find("<rect x=");  // the background has no x
+    return std::stod(svg.substr(svg.find("y=\"", at) + 3));
+  };
+  EXPECT_LT(legend_top({"", "", "", {{"falling", {{0, 1}, {1, 0}}}}}), 100);
+  EXPECT_GT(legend_top({"", "", "", {{"rising", {{0, 0}, {1, 1}}}}}), 350);
+}
+
 TEST(Plot, ticks_are_round_and_within_the_axis) {
   EXPECT_THAT(round_ticks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
   EXPECT_THAT(round_ticks(0, 1, 8), testing::SizeIs(6));
