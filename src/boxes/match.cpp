@@ -1,5 +1,6 @@
 #include "boxes/match.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -85,7 +86,8 @@ void BoxMatcher::match(std::span<const BoxLtrb> boxes, std::span<std::int32_t> m
       }
     }
     const auto first = iou_.begin() + static_cast<std::ptrdiff_t>(highest_block * kBlock);
-    forced_.push_back(static_cast<std::size_t>(std::find(first, iou_.end(), std::bit_cast<float>(highest)) - iou_.begin()));
+    const auto own = std::find(first, iou_.end(), std::bit_cast<float>(highest));
+    forced_.push_back(static_cast<std::size_t>(own - iou_.begin()));
   }
 
   for (std::size_t i = 0; i < matched_box.size(); ++i) {

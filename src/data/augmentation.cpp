@@ -11,9 +11,11 @@ namespace ssd {
 namespace {
 
 // Minimum IoU of each CropOption; reference, SSDCropping (Liu et al. 2016 have the same list without "any").
-constexpr std::array<double, 7> kMinimumIou = {0, 0.1, 0.3, 0.5, 0.7, 0.9, -std::numeric_limits<double>::infinity()};
+constexpr std::array<double, 7> kMinimumIou = {
+    0, 0.1, 0.3, 0.5, 0.7, 0.9, -std::numeric_limits<double>::infinity()};
 constexpr double kShortestSide = 0.3;  // of a crop, in parts; reference
-constexpr double kMostElongated = 2;   // width to height in parts, and height to width; Liu et al. 2016, section 2.2
+constexpr double kMostElongated =
+    2;  // width to height in parts, and height to width; Liu et al. 2016, section 2.2
 
 double iou_with(const CropDraw& crop, const BoxLtrb& box) {
   const double left = box[0], top = box[1], right = box[2], bottom = box[3];
@@ -40,19 +42,22 @@ bool try_crop(std::span<const BoxLtrb> boxes, RandomStream& random, CropDraw& cr
   const double minimum = kMinimumIou[static_cast<std::size_t>(crop.option)];
   return std::all_of(boxes.begin(), boxes.end(),
                      [&](const BoxLtrb& box) { return iou_with(crop, box) > minimum; }) &&
-         std::any_of(boxes.begin(), boxes.end(), [&](const BoxLtrb& box) { return has_centre_of(crop, box); });
+         std::any_of(boxes.begin(), boxes.end(),
+                     [&](const BoxLtrb& box) { return has_centre_of(crop, box); });
 }
 
 float part(double position, double start, double length) {
   return static_cast<float>(std::clamp((position - start) / length, 0.0, 1.0));
 }
 
-int whole_pixel(double position, int pixels) { return static_cast<int>(position * pixels); }
+int whole_pixel(double position, int pixels) {
+  return static_cast<int>(position * pixels);
+}
 
 void validate_range(const char* name, const Range& range, double lowest, double highest) {
   if (!(lowest <= range.low && range.low <= range.high && range.high <= highest)) {
-    throw UsageError(fmt::format("{} from {} to {}: must be from {} to {}, the lower number first", name, range.low,
-                                 range.high, lowest, highest));
+    throw UsageError(fmt::format("{} from {} to {}: must be from {} to {}, the lower number first", name,
+                                 range.low, range.high, lowest, highest));
   }
 }
 
@@ -60,7 +65,8 @@ void validate_range(const char* name, const Range& range, double lowest, double 
 
 void AugmentationOptions::validate() const {
   validate_range("hue (degrees)", hue_degrees, -180, 180);
-  validate_range("saturation", saturation, 0, 4);  // factors up to 4 keep the colour matrix in its fixed-point range
+  validate_range("saturation", saturation, 0,
+                 4);  // factors up to 4 keep the colour matrix in its fixed-point range
   validate_range("contrast", contrast, 0, 4);
   validate_range("brightness", brightness, 0, 4);
   if (!(0 <= flip_probability && flip_probability <= 1)) {

@@ -31,7 +31,15 @@ struct AugmentationOptions {
 };
 
 // What a crop has to fulfil.
-enum class CropOption : std::uint8_t { whole, iou_above_10, iou_above_30, iou_above_50, iou_above_70, iou_above_90, any };
+enum class CropOption : std::uint8_t {
+  whole,
+  iou_above_10,
+  iou_above_30,
+  iou_above_50,
+  iou_above_70,
+  iou_above_90,
+  any,
+};
 
 // A rectangle in parts of the picture's sides.
 struct CropDraw {
@@ -43,9 +51,9 @@ struct CropDraw {
   int draws = 0;  // options drawn until it ended
 };
 
-// An option is drawn and one crop tried for it; where the crop fails an option is drawn again. A crop fails if its sides
-// (.3 to 1, in parts) are not 1:2 to 2:1, if any box has an IoU with it that is not above the option's minimum, or if no
-// box has its centre strictly inside. After kMostCropDraws the whole picture is taken.
+// An option is drawn and one crop tried for it; where the crop fails an option is drawn again. A crop fails if its
+// sides (.3 to 1, in parts) are not 1:2 to 2:1, if any box has an IoU with it that is not above the option's minimum,
+// or if no box has its centre strictly inside. After kMostCropDraws the whole picture is taken.
 CropDraw draw_crop(std::span<const BoxLtrb> boxes, RandomStream& random);
 inline constexpr int kMostCropDraws = 1000;  // "whole" comes up sooner but for a chance of (6/7)^1000
 

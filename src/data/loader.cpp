@@ -31,10 +31,9 @@ template <class Make>
 std::vector<BatchPipeline::Fill> make_fills(const ShardSet& set, int threads, const Make& make) {
   std::vector<BatchPipeline::Fill> fills;
   for (int i = 0; i < threads; ++i) {
-    fills.emplace_back([make, maker = std::make_shared<SampleMaker>(set)](Batch& batch, std::size_t sample,
-                                                                          SampleBoxes& boxes) {
-      make(*maker, batch, sample, boxes);
-    });
+    fills.emplace_back(
+        [make, maker = std::make_shared<SampleMaker>(set)](
+            Batch& batch, std::size_t sample, SampleBoxes& boxes) { make(*maker, batch, sample, boxes); });
   }
   return fills;
 }

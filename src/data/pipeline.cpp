@@ -38,7 +38,9 @@ void BatchSlot::pad_boxes() {
   }
 }
 
-PixelBlock allocate_on_heap(std::size_t bytes) { return PixelBlock(new std::uint8_t[bytes]); }
+PixelBlock allocate_on_heap(std::size_t bytes) {
+  return PixelBlock(new std::uint8_t[bytes]);
+}
 
 LoadedBatch::LoadedBatch(LoadedBatch&& other) noexcept
     : pipeline_(std::exchange(other.pipeline_, nullptr)), slot_(other.slot_), waited_ms_(other.waited_ms_) {}
@@ -85,7 +87,9 @@ BatchPipeline::BatchPipeline(int batch_size, std::size_t matched_columns, Plan p
   }
 }
 
-BatchPipeline::~BatchPipeline() { stop(); }
+BatchPipeline::~BatchPipeline() {
+  stop();
+}
 
 void BatchPipeline::stop() {
   {
@@ -96,7 +100,9 @@ void BatchPipeline::stop() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool BatchPipeline::has_work() const { return filling_ != nullptr || (!is_ended_ && !free_.empty()); }
+bool BatchPipeline::has_work() const {
+  return filling_ != nullptr || (!is_ended_ && !free_.empty());
+}
 
 // With the lock held and work there. Nothing where the plan turns out to have ended.
 BatchSlot* BatchPipeline::claim_sample(std::size_t& sample) {

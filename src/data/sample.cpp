@@ -27,7 +27,9 @@ const Record& describe(const ShardSet& set, Batch& batch, std::size_t sample) {
   return record;
 }
 
-std::uint8_t* pixels_of(const Batch& batch, std::size_t sample) { return batch.images + sample * kSampleBytes; }
+std::uint8_t* pixels_of(const Batch& batch, std::size_t sample) {
+  return batch.images + sample * kSampleBytes;
+}
 
 }  // namespace
 
@@ -54,14 +56,16 @@ void SampleMaker::make_training(Batch& batch, std::size_t sample, std::uint64_t 
 
     const RgbView view = view_of(decode_upright(record));
     std::uint8_t* out = pixels_of(batch, sample);
-    resizer_.resize(crop_of(view, pixel_rect(drawn.crop, view.width, view.height)), kInputSide, kInputSide, out);
+    resizer_.resize(crop_of(view, pixel_rect(drawn.crop, view.width, view.height)), kInputSide, kInputSide,
+                    out);
     crop_boxes(drawn.crop, boxes);
     if (drawn.is_flipped) {
       flip_horizontally(out, kInputSide, kInputSide);
       flip_boxes(boxes);
     }
     apply_color(color_transform(drawn.color), out, std::size_t{kInputSide} * kInputSide);
-    matcher_.match(boxes.ltrb, std::span(batch.matched_box).subspan(sample * kDefaultBoxCount, kDefaultBoxCount));
+    matcher_.match(boxes.ltrb,
+                   std::span(batch.matched_box).subspan(sample * kDefaultBoxCount, kDefaultBoxCount));
   });
 }
 

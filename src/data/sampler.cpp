@@ -13,7 +13,9 @@ void expect_proper(const BatchShare& share) {
   SSD_EXPECT(0 <= share.rank && share.rank < share.world_size);
 }
 
-std::uint64_t ceiling(std::uint64_t count, std::uint64_t size) { return (count + size - 1) / size; }
+std::uint64_t ceiling(std::uint64_t count, std::uint64_t size) {
+  return (count + size - 1) / size;
+}
 
 }  // namespace
 
@@ -26,7 +28,8 @@ TrainSampler::TrainSampler(std::vector<std::uint32_t> usable, BatchShare share, 
   iterations_ = ceiling(usable_.size(), global_batch);
 }
 
-void TrainSampler::records_of(std::uint32_t epoch, std::uint64_t iteration, std::vector<std::uint32_t>& records) {
+void TrainSampler::records_of(std::uint32_t epoch, std::uint64_t iteration,
+                              std::vector<std::uint32_t>& records) {
   SSD_EXPECT(iteration < iterations_);
   if (order_.empty() || order_epoch_ != epoch) {
     order_ = usable_;
@@ -36,7 +39,8 @@ void TrainSampler::records_of(std::uint32_t epoch, std::uint64_t iteration, std:
   }
   const auto size = static_cast<std::uint64_t>(share_.batch_size);
   const std::uint64_t first =
-      (iteration * static_cast<std::uint64_t>(share_.world_size) + static_cast<std::uint64_t>(share_.rank)) * size;
+      (iteration * static_cast<std::uint64_t>(share_.world_size) + static_cast<std::uint64_t>(share_.rank)) *
+      size;
   records.clear();
   for (std::uint64_t i = first; i < first + size; ++i) records.push_back(order_[i % order_.size()]);
 }

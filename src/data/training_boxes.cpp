@@ -5,7 +5,9 @@
 namespace ssd {
 namespace {
 
-float part(double position, int pixels) { return static_cast<float>(std::clamp(position / pixels, 0.0, 1.0)); }
+float part(double position, int pixels) {
+  return static_cast<float>(std::clamp(position / pixels, 0.0, 1.0));
+}
 
 }  // namespace
 

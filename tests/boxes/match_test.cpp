@@ -20,7 +20,8 @@ std::vector<std::int32_t> match(const std::vector<BoxLtrb>& boxes) {
 }
 
 std::ptrdiff_t positives_of(const std::vector<std::int32_t>& matched) {
-  return std::count_if(matched.begin(), matched.end(), [](std::int32_t truth) { return truth != kBackground; });
+  return std::count_if(matched.begin(), matched.end(),
+                       [](std::int32_t truth) { return truth != kBackground; });
 }
 
 class GoldenEncode : public testing::Test {
@@ -79,7 +80,8 @@ TEST_F(GoldenEncode, gives_the_reference_s_location_targets) {
         if (std::isinf(expected)) {
           EXPECT_EQ(target[k], expected);
         } else {
-          EXPECT_NEAR(target[k], expected, 1e-5);  // float32 against float64 differs by 3.8e-6 (golden README, 3)
+          EXPECT_NEAR(target[k], expected,
+                      1e-5);  // float32 against float64 differs by 3.8e-6 (golden README, 3)
         }
       }
     }
@@ -95,7 +97,9 @@ TEST(BoxMatcher, keeps_the_published_check_values) {
   EXPECT_EQ(positives_of(match({{0.25F, 0.25F, 0.75F, 0.75F}})), 10);
 }
 
-TEST(BoxMatcher, leaves_all_background_without_boxes) { EXPECT_EQ(positives_of(match({})), 0); }
+TEST(BoxMatcher, leaves_all_background_without_boxes) {
+  EXPECT_EQ(positives_of(match({})), 0);
+}
 
 TEST(BoxMatcher, gives_the_best_default_box_of_equal_boxes_to_the_last_and_the_rest_to_the_first) {
   const BoxLtrb box = {0.25F, 0.25F, 0.75F, 0.75F};

@@ -32,7 +32,9 @@ struct Scene {
 
 constexpr BoxLtrb kUnit = {0, 0, 1, 1};
 
-TEST(Nms, puts_out_nothing_for_nothing) { EXPECT_THAT(Scene().suppress(), IsEmpty()); }
+TEST(Nms, puts_out_nothing_for_nothing) {
+  EXPECT_THAT(Scene().suppress(), IsEmpty());
+}
 
 TEST(Nms, keeps_the_better_of_two_equal_boxes) {
   Scene scene;
@@ -114,7 +116,8 @@ TEST(Nms, agrees_with_the_plain_definition_on_random_boxes) {
   RandomStream random(7, RandomPurpose::test, 0, 0);
   Scene scene;
   for (int i = 0; i < 600; ++i) {
-    const auto left = static_cast<float>(random.uniform(0, 0.8)), top = static_cast<float>(random.uniform(0, 0.8));
+    const auto left = static_cast<float>(random.uniform(0, 0.8)),
+               top = static_cast<float>(random.uniform(0, 0.8));
     scene.add({left, top, left + static_cast<float>(random.uniform(0.05, 0.5)),
                top + static_cast<float>(random.uniform(0.05, 0.5))},
               static_cast<float>(random.uniform()), static_cast<std::int32_t>(random.below(4)));

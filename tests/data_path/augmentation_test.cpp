@@ -22,8 +22,8 @@ double total(const Counts& counts) {
   return sum;
 }
 
-// Standard deviations that a two-sample chi-square lies above its mean (Wilson and Hilferty, "The Distribution of
-// Chi-square", 1931). Neighbouring bins are merged until each has 20 of the golden counts.
+// Standard deviations that a two-sample chi-square lies above its mean (Wilson and Hilferty, "The
+// Distribution of Chi-square", 1931). Neighbouring bins are merged until each has 20 of the golden counts.
 double chi_square_deviations(const Counts& ours, const Counts& golden) {
   Counts a, b;
   double pending_a = 0, pending_b = 0;
@@ -65,7 +65,8 @@ struct CropStatistics {
   std::array<double, 4> sum_ltrb{};
 };
 
-CropStatistics draw_many(const std::vector<BoxLtrb>& boxes, const nlohmann::json& edges, int calls, std::uint64_t id) {
+CropStatistics draw_many(const std::vector<BoxLtrb>& boxes, const nlohmann::json& edges, int calls,
+                         std::uint64_t id) {
   CropStatistics result;
   for (const auto& [name, values] : edges.items()) result.counts[name].resize(values.size() - 1);
   result.counts["final_option"].resize(7);
@@ -78,10 +79,12 @@ CropStatistics draw_many(const std::vector<BoxLtrb>& boxes, const nlohmann::json
     ++result.counts["final_option"][static_cast<std::size_t>(crop.option)];
     ++result.counts["option_draws_per_call"][static_cast<std::size_t>(std::min(crop.draws, 20) - 1)];
     if (crop.option == CropOption::whole) continue;
-    const std::map<std::string, double> values = {
-        {"area_fraction", crop.width * crop.height}, {"aspect_ratio", crop.width / crop.height},
-        {"width", crop.width},                       {"height", crop.height},
-        {"centre_x", crop.left + crop.width / 2},    {"centre_y", crop.top + crop.height / 2}};
+    const std::map<std::string, double> values = {{"area_fraction", crop.width * crop.height},
+                                                  {"aspect_ratio", crop.width / crop.height},
+                                                  {"width", crop.width},
+                                                  {"height", crop.height},
+                                                  {"centre_x", crop.left + crop.width / 2},
+                                                  {"centre_y", crop.top + crop.height / 2}};
     for (const auto& [name, value] : values) ++result.counts[name][bin_of(value, edges.at(name))];
     SampleBoxes sample{boxes, {}};
     for (std::size_t i = 0; i < boxes.size(); ++i) sample.labels.push_back(static_cast<std::int32_t>(i));
@@ -117,7 +120,8 @@ TEST(Crop, is_distributed_as_the_reference_s) {
     const CropStatistics ours = draw_many(boxes, golden.at("edges"), kCalls, id++);
     for (const auto& [name, counts] : ours.counts) {
       const Counts expected =
-          name == "final_option" ? counts_in_order(set.at(name), {"none", "0.1", "0.3", "0.5", "0.7", "0.9", "any"})
+          name == "final_option"
+              ? counts_in_order(set.at(name), {"none", "0.1", "0.3", "0.5", "0.7", "0.9", "any"})
           : name == "option_draws_per_call" ? counts_in_order(set.at(name), draws)
                                             : set.at(name).get<Counts>();
       EXPECT_LT(chi_square_deviations(counts, expected), kMostDeviations) << name;
@@ -127,12 +131,13 @@ TEST(Crop, is_distributed_as_the_reference_s) {
     for (std::size_t i = 0; i < boxes.size(); ++i) {
       const double kept = set.at("box_kept_each").at(i);
       golden_kept += kept;
-      EXPECT_LT(chi_square_deviations({ours.each_kept[i], ours.crops - ours.each_kept[i]}, {kept, crops - kept}),
-                kMostDeviations)
+      EXPECT_LT(
+          chi_square_deviations({ours.each_kept[i], ours.crops - ours.each_kept[i]}, {kept, crops - kept}),
+          kMostDeviations)
           << "box " << i;
     }
-    // Numbers in [0,1] have a standard deviation of at most 1/2; five of the difference of the two means, times the
-    // square root of the boxes of one crop, which go together.
+    // Numbers in [0,1] have a standard deviation of at most 1/2; five of the difference of the two means,
+    // times the square root of the boxes of one crop, which go together.
     const double together = std::sqrt(static_cast<double>(boxes.size()));
     const double tolerance = 5 * 0.5 * together * std::sqrt(1 / ours.kept + 1 / golden_kept);
     for (std::size_t k = 0; k < 4; ++k) {
@@ -143,8 +148,10 @@ TEST(Crop, is_distributed_as_the_reference_s) {
 
 TEST(Crop, fulfils_what_its_option_asks_for) {
   const std::vector<BoxLtrb> boxes = {{0.1F, 0.2F, 0.6F, 0.7F}, {0.3F, 0.3F, 0.9F, 0.9F}};
-  const std::map<CropOption, float> minimum = {{CropOption::iou_above_10, 0.1F}, {CropOption::iou_above_30, 0.3F},
-                                               {CropOption::iou_above_50, 0.5F}, {CropOption::iou_above_70, 0.7F},
+  const std::map<CropOption, float> minimum = {{CropOption::iou_above_10, 0.1F},
+                                               {CropOption::iou_above_30, 0.3F},
+                                               {CropOption::iou_above_50, 0.5F},
+                                               {CropOption::iou_above_70, 0.7F},
                                                {CropOption::iou_above_90, 0.9F}};
   std::map<CropOption, int> seen;
   for (std::uint32_t call = 0; call < 20000; ++call) {
@@ -159,7 +166,8 @@ TEST(Crop, fulfils_what_its_option_asks_for) {
     const BoxLtrb rectangle = {static_cast<float>(crop.left), static_cast<float>(crop.top),
                                static_cast<float>(crop.left + crop.width),
                                static_cast<float>(crop.top + crop.height)};
-    for (const BoxLtrb& box : boxes) EXPECT_GT(iou(box, rectangle), minimum.at(crop.option) - 1e-6F);  // float32
+    for (const BoxLtrb& box : boxes)
+      EXPECT_GT(iou(box, rectangle), minimum.at(crop.option) - 1e-6F);  // float32
   }
   EXPECT_GE(seen.size(), 5U);
   EXPECT_GT(seen[CropOption::iou_above_30], 0);
@@ -172,7 +180,8 @@ TEST(Crop, ends_with_a_box_in_the_unit_square_even_for_a_tiny_corner_box) {
     crop_boxes(draw_crop(boxes.ltrb, random), boxes);
     ASSERT_EQ(boxes.ltrb.size(), 1U);
     const BoxLtrb& box = boxes.ltrb[0];
-    EXPECT_TRUE(0 <= box[0] && box[0] < box[2] && box[2] <= 1 && 0 <= box[1] && box[1] < box[3] && box[3] <= 1);
+    EXPECT_TRUE(0 <= box[0] && box[0] < box[2] && box[2] <= 1 && 0 <= box[1] && box[1] < box[3] &&
+                box[3] <= 1);
   }
 }
 
@@ -202,7 +211,8 @@ TEST(PixelRect, truncates_and_is_never_empty) {
   EXPECT_EQ(pixel_rect({CropOption::any, 0.119, 0.251, 0.5, 0.5, 1}, 100, 10), (PixelRect{11, 2, 61, 7}));
   EXPECT_EQ(pixel_rect({}, 100, 10), (PixelRect{0, 0, 100, 10}));
   EXPECT_EQ(pixel_rect({CropOption::any, 0.6, 0.6, 0.35, 0.35, 1}, 1, 1), (PixelRect{0, 0, 1, 1}));
-  EXPECT_EQ(pixel_rect({CropOption::any, 0.6, 0.6, 0.35, 0.35, 1}, 20000, 2), (PixelRect{12000, 1, 19000, 2}));
+  EXPECT_EQ(pixel_rect({CropOption::any, 0.6, 0.6, 0.35, 0.35, 1}, 20000, 2),
+            (PixelRect{12000, 1, 19000, 2}));
 }
 
 TEST(FlipBoxes, mirrors_left_and_right) {
@@ -231,7 +241,8 @@ TEST(Augmentation, draws_colours_in_their_ranges_and_flips_half_the_time) {
       sums_of_squares[i] += centred[i] * centred[i];
     }
   }
-  // Five standard deviations: 1/2 for a flip, 1/sqrt(12) for a uniform number x of width 1, 1/sqrt(180) for x^2.
+  // Five standard deviations: 1/2 for a flip, 1/sqrt(12) for a uniform number x of width 1, 1/sqrt(180) for
+  // x^2.
   EXPECT_NEAR(flips, kCalls / 2, 5 * std::sqrt(kCalls) / 2);
   for (const double sum : sums) EXPECT_NEAR(sum, 0, 5 * std::sqrt(kCalls / 12.0));
   for (const double sum : sums_of_squares) EXPECT_NEAR(sum, kCalls / 12.0, 5 * std::sqrt(kCalls / 180.0));

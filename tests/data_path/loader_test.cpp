@@ -32,8 +32,13 @@ struct BatchCopy {
 };
 
 BatchCopy copy_of(const Batch& batch) {
-  return {batch.epoch,  batch.iteration,  {batch.images, batch.images + static_cast<std::size_t>(batch.size) * kSampleBytes},
-          batch.matched_box, batch.labels, batch.boxes_ltrb, batch.image_ids};
+  return {batch.epoch,
+          batch.iteration,
+          {batch.images, batch.images + static_cast<std::size_t>(batch.size) * kSampleBytes},
+          batch.matched_box,
+          batch.labels,
+          batch.boxes_ltrb,
+          batch.image_ids};
 }
 
 // One sample of a batch, without the padding of its boxes.
@@ -76,8 +81,9 @@ class Loader : public testing::Test {
   static std::vector<TinyRecord> records() {
     std::vector<TinyRecord> result;
     for (int i = 0; i < kRecords; ++i) {
-      result.push_back(record_with_box(1000 + i, 90 + 7 * i, 120 - 5 * i, {10.0 + i, 20, 40, 30.0 + 2 * i},
-                                       {static_cast<std::uint8_t>(255 - 20 * i), 200, static_cast<std::uint8_t>(20 * i)}));
+      result.push_back(
+          record_with_box(1000 + i, 90 + 7 * i, 120 - 5 * i, {10.0 + i, 20, 40, 30.0 + 2 * i},
+                          {static_cast<std::uint8_t>(255 - 20 * i), 200, static_cast<std::uint8_t>(20 * i)}));
     }
     return result;
   }
@@ -90,7 +96,8 @@ class Loader : public testing::Test {
     return result;
   }
 
-  static std::vector<BatchCopy> take(const ShardSet& set, const TrainLoaderOptions& loader_options, int count) {
+  static std::vector<BatchCopy> take(const ShardSet& set, const TrainLoaderOptions& loader_options,
+                                     int count) {
     TrainLoader loader(set, loader_options);
     std::vector<BatchCopy> batches;
     for (int i = 0; i < count; ++i) batches.push_back(copy_of(*loader.next()));
@@ -209,8 +216,8 @@ TEST_F(Loader, keeps_boxes_on_what_they_mark_through_crop_flip_and_rotation) {
       EXPECT_EQ(batch->labels[sample], 1);
       const BoxLtrb seen = bright_box(batch->images + sample * kSampleBytes);
       const float* box = &batch->boxes_ltrb[sample * 4];
-      // The pixels are cut at whole pixels, the box at real numbers: up to one pixel of 45, the shortest crop; and one
-      // pixel of 300 for the blurred edge.
+      // The pixels are cut at whole pixels, the box at real numbers: up to one pixel of 45, the shortest
+      // crop; and one pixel of 300 for the blurred edge.
       for (std::size_t k = 0; k < 4; ++k) EXPECT_NEAR(box[k], seen[k], 1.0 / 45 + 1.0 / 300);
       moved += std::abs(box[0] - 0.25F) > 0.01F;
     }
@@ -246,7 +253,8 @@ TEST_F(Loader, names_the_record_that_does_not_decode) {
     const std::string message = message_of<Error>([&] {
       for (int i = 0; i < 5; ++i) (void)loader.next();
     });
-    EXPECT_THAT(message, testing::AllOf(HasSubstr("shard 1"), HasSubstr("record 7"), HasSubstr("1007"), HasSubstr("1007.jpg")));
+    EXPECT_THAT(message, testing::AllOf(HasSubstr("shard 1"), HasSubstr("record 7"), HasSubstr("1007"),
+                                        HasSubstr("1007.jpg")));
   }
 }
 
@@ -284,7 +292,8 @@ TEST_F(Loader, clips_boxes_to_the_picture) {
   auto set_records = records();
   set_records.resize(1);  // 90x120
   set_records[0].record.annotations[0].annotation.bbox_xywh = {45, -30, 90, 90};
-  set_records[0].record.annotations.push_back({{11, ImageId(1000), CategoryId(3), {90, 10, 5, 5}, 25, false}, 0, true});
+  set_records[0].record.annotations.push_back(
+      {{11, ImageId(1000), CategoryId(3), {90, 10, 5, 5}, 25, false}, 0, true});
   const ShardSet set = write(set_records);
   SampleBoxes boxes;
   training_boxes(set, set.records()[0], CrowdBoxes::train_on, boxes);
@@ -312,7 +321,8 @@ TEST_F(Loader, refuses_a_set_without_a_box_and_a_start_beyond_the_epoch) {
   TemporaryFolder other;
   test::write_tiny_set(other.path(), Split::train, set_records);
   const ShardSet empty = ShardSet::open(other.path(), Split::train);
-  EXPECT_THAT(message_of<Error>([&] { TrainLoader(empty, options(4)); }), HasSubstr("none of the 10 pictures"));
+  EXPECT_THAT(message_of<Error>([&] { TrainLoader(empty, options(4)); }),
+              HasSubstr("none of the 10 pictures"));
 }
 
 EvaluationLoaderOptions evaluation(int batch_size, int rank = 0, int world_size = 1) {

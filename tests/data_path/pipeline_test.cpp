@@ -49,7 +49,8 @@ TEST(BatchPipeline, keeps_the_order_for_any_number_of_threads) {
       if (sample == 0) std::this_thread::sleep_for(milliseconds(2));  // the first ends last
       mark(batch, sample, boxes);
     };
-    BatchPipeline pipeline(kBatchSize, 0, count_up(20), for_each_thread(threads, slow_mark), {.threads = threads});
+    BatchPipeline pipeline(kBatchSize, 0, count_up(20), for_each_thread(threads, slow_mark),
+                           {.threads = threads});
     for (std::uint64_t number = 0; number < 20; ++number) {
       const auto batch = pipeline.next();
       ASSERT_TRUE(batch);
@@ -69,7 +70,7 @@ TEST(BatchPipeline, pads_boxes_to_the_longest_row_of_the_batch) {
     const auto batch = pipeline.next();  // records 0 1 2
     EXPECT_EQ((*batch)->boxes_per_sample, 2);
     EXPECT_EQ((*batch)->labels, (std::vector<std::int32_t>{0, 0, 1, 0, 2, 2}));
-    EXPECT_EQ((*batch)->boxes_ltrb, (std::vector<float>{0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0.5F, 1,
+    EXPECT_EQ((*batch)->boxes_ltrb, (std::vector<float>{0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0.5F, 1,
                                                         0, 0, 0, 0, 0, 0, 0.5F, 2, 0, 0, 0.5F, 2}));
   }
   const auto batch = pipeline.next();  // records 3 4 5
@@ -78,7 +79,8 @@ TEST(BatchPipeline, pads_boxes_to_the_longest_row_of_the_batch) {
 }
 
 TEST(BatchPipeline, has_at_least_one_column_of_boxes) {
-  BatchPipeline pipeline(kBatchSize, 0, count_up(1), for_each_thread(1, [](Batch&, std::size_t, SampleBoxes&) {}), {});
+  BatchPipeline pipeline(kBatchSize, 0, count_up(1),
+                         for_each_thread(1, [](Batch&, std::size_t, SampleBoxes&) {}), {});
   const auto batch = pipeline.next();
   EXPECT_EQ((*batch)->boxes_per_sample, 1);
   EXPECT_EQ((*batch)->boxes_ltrb, std::vector<float>(kBatchSize * 4, 0.0F));
@@ -117,7 +119,8 @@ TEST(BatchPipeline, refuses_to_wait_for_itself) {
 TEST(BatchPipeline, rethrows_a_failure_after_the_batches_before_it_and_again) {
   for (const int threads : {1, 4}) {
     const auto fail_at_7_and_8 = [](Batch& batch, std::size_t sample, SampleBoxes& boxes) {
-      if (batch.record_indices[sample] >= 7) throw std::runtime_error(std::to_string(batch.record_indices[sample]));
+      if (batch.record_indices[sample] >= 7)
+        throw std::runtime_error(std::to_string(batch.record_indices[sample]));
       mark(batch, sample, boxes);
     };
     BatchPipeline pipeline(kBatchSize, 0, count_up(20), for_each_thread(threads, fail_at_7_and_8),
@@ -163,7 +166,8 @@ TEST(BatchPipeline, says_how_long_the_taker_waited) {
     std::this_thread::sleep_for(milliseconds(40));
     mark(batch, sample, boxes);
   };
-  BatchPipeline pipeline(kBatchSize, 0, count_up(3), for_each_thread(3, slow), {.threads = 3, .prefetch_batches = 3});
+  BatchPipeline pipeline(kBatchSize, 0, count_up(3), for_each_thread(3, slow),
+                         {.threads = 3, .prefetch_batches = 3});
   EXPECT_GE(pipeline.next()->waited_ms(), 30);  // 40 less what passed since the threads started
   std::this_thread::sleep_for(milliseconds(300));
   EXPECT_LT(pipeline.next()->waited_ms(), 30);  // made meanwhile

@@ -18,19 +18,21 @@ std::vector<std::uint32_t> numbers(std::uint32_t count, std::uint32_t first = 0)
 }
 
 // What all ranks together train on in an iteration.
-std::vector<std::uint32_t> global_batch(std::uint32_t usable, int world_size, int batch_size, std::uint32_t epoch,
-                                        std::uint64_t iteration, std::uint64_t seed = 1) {
+std::vector<std::uint32_t> global_batch(std::uint32_t usable, int world_size, int batch_size,
+                                        std::uint32_t epoch, std::uint64_t iteration,
+                                        std::uint64_t seed = 1) {
   std::vector<std::uint32_t> all, own;
   for (int rank = 0; rank < world_size; ++rank) {
-    TrainSampler(numbers(usable, 100), {batch_size, rank, world_size}, seed).records_of(epoch, iteration, own);
+    TrainSampler(numbers(usable, 100), {batch_size, rank, world_size}, seed)
+        .records_of(epoch, iteration, own);
     EXPECT_EQ(own.size(), static_cast<std::size_t>(batch_size));
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
 }
 
-std::vector<std::uint32_t> whole_epoch(std::uint32_t usable, int world_size, int batch_size, std::uint32_t epoch,
-                                       std::uint64_t seed = 1) {
+std::vector<std::uint32_t> whole_epoch(std::uint32_t usable, int world_size, int batch_size,
+                                       std::uint32_t epoch, std::uint64_t seed = 1) {
   std::vector<std::uint32_t> all;
   const std::uint64_t iterations =
       TrainSampler(numbers(usable), {batch_size, 0, world_size}, seed).iterations_per_epoch();
@@ -45,7 +47,8 @@ TEST(TrainSampler, gives_every_record_once_an_epoch_and_fills_the_tail_from_the_
   for (const std::uint32_t usable : {1U, 2U, 7U, 12U, 13U}) {
     for (const int world_size : {1, 2, 3, 4}) {
       for (const int batch_size : {1, 2, 3}) {
-        SCOPED_TRACE(testing::Message() << usable << " records, " << world_size << " ranks of " << batch_size);
+        SCOPED_TRACE(testing::Message()
+                     << usable << " records, " << world_size << " ranks of " << batch_size);
         const auto epoch = whole_epoch(usable, world_size, batch_size, 5);
         const auto size = static_cast<std::size_t>(world_size * batch_size);
         ASSERT_EQ(epoch.size(), (usable + size - 1) / size * size);
@@ -106,7 +109,8 @@ TEST(EvaluationSampler, gives_every_record_to_one_rank_and_the_same_batches_for_
           const int real = sampler.records_of(batch, records);
           ASSERT_EQ(records.size(), 3U);
           for (int i = 0; i < 3; ++i) {
-            const auto expected = std::min<std::uint64_t>(batch * 3 + static_cast<std::uint64_t>(i), count - 1);
+            const auto expected =
+                std::min<std::uint64_t>(batch * 3 + static_cast<std::uint64_t>(i), count - 1);
             EXPECT_EQ(records[static_cast<std::size_t>(i)], expected);
           }
           seen.insert(seen.end(), records.begin(), records.begin() + real);

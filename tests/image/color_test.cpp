@@ -32,7 +32,8 @@ TEST(Color, applies_brightness_after_contrast_around_level_128) {
 }
 
 TEST(Color, clamps_at_both_ends) {
-  EXPECT_EQ(changed({250, 250, 250}, {.contrast = 1.5, .brightness = 1.125}), (std::vector<std::uint8_t>{255, 255, 255}));
+  EXPECT_EQ(changed({250, 250, 250}, {.contrast = 1.5, .brightness = 1.125}),
+            (std::vector<std::uint8_t>{255, 255, 255}));
   EXPECT_EQ(changed({10, 10, 10}, {.contrast = 1.5}), (std::vector<std::uint8_t>{0, 0, 0}));
 }
 
@@ -43,7 +44,8 @@ TEST(Color, takes_all_colour_out_at_saturation_zero) {
 }
 
 TEST(Color, turns_hue_by_a_rotation_of_i_and_q) {
-  // Worked by hand from the matrices: (100, 50, 25) has I = 37.875, Q = 2.725; turned by 90 degrees I = Q, Q = -I.
+  // Worked by hand from the matrices: (100, 50, 25) has I = 37.875, Q = 2.725; turned by 90 degrees I = Q, Q
+  // = -I.
   const double y = 0.299 * 100 + 0.587 * 50 + 0.114 * 25, i = 2.725, q = -37.875;
   const auto out = changed({100, 50, 25}, {.hue_degrees = 90});
   EXPECT_EQ(out[0], std::lround(y + 0.956 * i + 0.621 * q));

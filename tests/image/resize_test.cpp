@@ -29,10 +29,10 @@ RgbImage picture(const std::string& kind, int width, int height) {
     for (int x = 0; x < width; ++x) {
       for (int channel = 0; channel < 3; ++channel) {
         const auto index = static_cast<std::uint32_t>((y * width + x) * 3 + channel);
-        const std::uint32_t value = kind == "noise" ? mix(index) >> 24
-                                    : kind == "checks"
-                                        ? static_cast<std::uint32_t>((x / (3 + channel) + y / (2 + channel)) % 2 * 255)
-                                        : static_cast<std::uint32_t>((x * (2 + channel) + y * (3 - channel)) % 256);
+        const std::uint32_t value =
+            kind == "noise"    ? mix(index) >> 24
+            : kind == "checks" ? static_cast<std::uint32_t>((x / (3 + channel) + y / (2 + channel)) % 2 * 255)
+                               : static_cast<std::uint32_t>((x * (2 + channel) + y * (3 - channel)) % 256);
         image.pixels.push_back(static_cast<std::uint8_t>(value));
       }
     }
@@ -62,7 +62,8 @@ TEST(Resizer, stays_within_one_level_of_pillow) {
     std::vector<std::uint8_t> out(static_cast<std::size_t>(size[0] * size[1] * 3));
     ASSERT_EQ(expected.size(), out.size());
 
-    resizer.resize(crop_of(view_of(source), {rect[0], rect[1], rect[2], rect[3]}), size[0], size[1], out.data());
+    resizer.resize(crop_of(view_of(source), {rect[0], rect[1], rect[2], rect[3]}), size[0], size[1],
+                   out.data());
     int worst = 0;
     for (std::size_t i = 0; i < out.size(); ++i) {
       worst = std::max(worst, std::abs(int{out[i]} - int{static_cast<std::uint8_t>(expected[i])}));
@@ -91,7 +92,8 @@ TEST(Resizer, does_not_look_outside_the_crop) {
   for (int y = 0; y < 40; ++y) {
     for (int x = 0; x < 40; ++x) {
       if (rect.left <= x && x < rect.right && rect.top <= y && y < rect.bottom) continue;
-      for (int channel = 0; channel < 3; ++channel) source.pixels[static_cast<std::size_t>((y * 40 + x) * 3 + channel)] ^= 0xff;
+      for (int channel = 0; channel < 3; ++channel)
+        source.pixels[static_cast<std::size_t>((y * 40 + x) * 3 + channel)] ^= 0xff;
     }
   }
   EXPECT_EQ(resized(crop_of(view_of(source), rect), 30, 8), before);

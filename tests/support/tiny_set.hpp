@@ -36,7 +36,8 @@ inline std::vector<std::byte> encode_jpeg(const RgbImage& image) {
   for (int i = 0; i < 3; ++i) compress.comp_info[i].h_samp_factor = compress.comp_info[i].v_samp_factor = 1;
   jpeg_start_compress(&compress, TRUE);
   while (compress.next_scanline < compress.image_height) {
-    auto* row = const_cast<JSAMPROW>(&image.pixels[std::size_t{compress.next_scanline} * compress.image_width * 3]);
+    auto* row =
+        const_cast<JSAMPROW>(&image.pixels[std::size_t{compress.next_scanline} * compress.image_width * 3]);
     jpeg_write_scanlines(&compress, &row, 1);
   }
   jpeg_finish_compress(&compress);
@@ -58,7 +59,8 @@ inline TinyRecord record_with_box(std::int64_t image_id, int width, int height, 
   RgbImage image{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3))};
   for (int y = static_cast<int>(box[1]); y < static_cast<int>(box[1] + box[3]); ++y) {
     for (int x = static_cast<int>(box[0]); x < static_cast<int>(box[0] + box[2]); ++x) {
-      for (std::size_t c = 0; c < 3; ++c) image.pixels[static_cast<std::size_t>(y * width + x) * 3 + c] = color[c];
+      for (std::size_t c = 0; c < 3; ++c)
+        image.pixels[static_cast<std::size_t>(y * width + x) * 3 + c] = color[c];
     }
   }
   TinyRecord tiny;
@@ -84,7 +86,8 @@ inline void write_tiny_set(const std::filesystem::path& folder, Split split, std
   for (std::size_t shard = 0; shard < count; ++shard) {
     const auto index = static_cast<std::uint32_t>(shard);
     ShardWriter writer({split, index, static_cast<std::uint32_t>(count), identity, "{}"}, kTinyCategories);
-    for (std::size_t i = shard * records_per_shard; i < std::min(records.size(), (shard + 1) * records_per_shard); ++i) {
+    for (std::size_t i = shard * records_per_shard;
+         i < std::min(records.size(), (shard + 1) * records_per_shard); ++i) {
       records[i].record.json_order = i;
       for (auto& annotation : records[i].record.annotations) annotation.json_order = annotation_order++;
       if (records[i].jpeg.empty()) records[i].record.flags |= kImageBad;
