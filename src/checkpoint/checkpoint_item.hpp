@@ -1,6 +1,6 @@
 // A value of a checkpoint file together with the way to it, so that what is missing or of the wrong kind is named:
-// "checkpoint 'epoch_3.pt': 'optimizer/param_groups/0/lr' is missing". Cheap to copy. Every member that cannot give what
-// is asked for throws Error.
+// "checkpoint 'epoch_3.pt': 'optimizer/param_groups/0/lr' is missing". Cheap to copy. Texts, dicts and tensors that
+// it gives back live as long as an item above them does. Every member that cannot give what is asked for throws Error.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class CheckpointItem {
   // source: the file's name for messages.
   CheckpointItem(std::string source, Value root) : source_(std::move(source)), value_(std::move(root)) {}
 
-  const Value& value() const { return value_; }
+  Value value() const { return value_; }
   const std::string& source() const { return source_; }
   const std::string& path() const { return path_; }  // keys and indices joined by "/"; empty at the top
 
