@@ -56,9 +56,10 @@ std::vector<RankedDetection> ranked_detections(std::span<const BlockPlace> block
   return ranked;
 }
 
-// For each recall threshold the least number of true positives that reaches it. Exact: the quotients are those that
-// numpy.searchsorted compares with.
-std::vector<std::size_t> least_true_positives(const std::vector<double>& recall_thresholds, std::int64_t truths) {
+// For each recall threshold the least number of true positives that reaches it. Exact: the quotients are
+// those that numpy.searchsorted compares with.
+std::vector<std::size_t> least_true_positives(const std::vector<double>& recall_thresholds,
+                                              std::int64_t truths) {
   const auto reaches = [truths](std::size_t count, double threshold) {
     return static_cast<double>(count) / static_cast<double>(truths) >= threshold;
   };
@@ -109,7 +110,8 @@ class CategoryAccumulator {
 
   // At each true positive of the cell: its place, and the greatest precision there or at a higher recall.
   void find_true_positives(std::size_t cell) {
-    const auto area_threshold_count = result_.parameters.area_ranges.size() * result_.parameters.iou_thresholds.size();
+    const auto area_threshold_count =
+        result_.parameters.area_ranges.size() * result_.parameters.iou_thresholds.size();
     const auto words = (area_threshold_count + 63) / 64;
     const auto word = cell / 64;
     const auto shift = cell % 64;
@@ -127,11 +129,12 @@ class CategoryAccumulator {
       places_.push_back(i);
       precision_.push_back(tp / (fp + tp + kSpacingOfOne));
     }
-    for (std::size_t i = precision_.size(); i-- > 1;) precision_[i - 1] = std::max(precision_[i - 1], precision_[i]);
+    for (std::size_t i = precision_.size(); i-- > 1;)
+      precision_[i - 1] = std::max(precision_[i - 1], precision_[i]);
   }
 
-  // Between true positives precision only falls, so the envelope is needed at them alone; recall 0 is reached by the
-  // first detection, whatever it is.
+  // Between true positives precision only falls, so the envelope is needed at them alone; recall 0 is reached
+  // by the first detection, whatever it is.
   void write_curve(const std::vector<std::size_t>& needed, std::size_t t, std::size_t a, std::size_t m) {
     for (std::size_t r = 0; r < needed.size(); ++r) {
       const auto index = result_.precision_index(t, r, category_, a, m);
@@ -199,7 +202,8 @@ EvaluationResult accumulate(const EvaluationParameters& parameters, std::span<co
   const auto blocks = ordered_blocks(parts);
   auto begin = blocks.begin();
   for (std::size_t k = 0; k < category_ids.size(); ++k) {
-    const auto end = std::find_if(begin, blocks.end(), [k](const auto& block) { return block.category_index != k; });
+    const auto end =
+        std::find_if(begin, blocks.end(), [k](const auto& block) { return block.category_index != k; });
     CategoryAccumulator(result, k, ranked_detections({begin, end})).run();
     begin = end;
   }

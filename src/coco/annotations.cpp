@@ -22,7 +22,8 @@ class RecordProblems {
   bool empty() const { return found_.empty(); }
 
   void append_to(std::vector<AnnotationProblem>& problems, std::optional<std::int64_t> id) const {
-    const auto name = id ? fmt::format("{}[{}] (id {})", array_, index_, *id) : fmt::format("{}[{}]", array_, index_);
+    const auto name =
+        id ? fmt::format("{}[{}] (id {})", array_, index_, *id) : fmt::format("{}[{}]", array_, index_);
     for (const auto& [kind, complaint] : found_) {
       problems.push_back({kind, index_, id, fmt::format("'{}': {}: {}", file_, name, complaint)});
     }
@@ -50,12 +51,14 @@ void read_field(const char* key, JsonValue value, std::optional<T>& target, Read
 // Everything of one reading: where records and problems go.
 class Reader {
  public:
-  Reader(std::string file, std::vector<AnnotationProblem>& problems) : file_(std::move(file)), problems_(problems) {}
+  Reader(std::string file, std::vector<AnnotationProblem>& problems)
+      : file_(std::move(file)), problems_(problems) {}
 
   AnnotationSet read(const std::filesystem::path& path) {
     read_json_file(path, [this](simdjson::ondemand::document& document) { read_document(document); });
     SSD_VALIDATE(has_images_, "'{}' has no \"images\" array; is it a COCO annotation file?", file_);
-    SSD_VALIDATE(has_categories_, "'{}' has no \"categories\" array; is it a COCO detection annotation file?", file_);
+    SSD_VALIDATE(has_categories_, "'{}' has no \"categories\" array; is it a COCO detection annotation file?",
+                 file_);
     SSD_VALIDATE(has_annotations_, "'{}' has no \"annotations\" array; is it a COCO annotation file?", file_);
     keep_unique(set_.categories, category_indices_, "categories", Kind::duplicate_category_id, category_ids_);
     keep_unique(set_.images, image_indices_, "images", Kind::duplicate_image_id, image_ids_);
@@ -69,9 +72,10 @@ class Reader {
     if (document.get_object().get(root) != simdjson::SUCCESS) {
       // A document cut off is told apart by simdjson; anything else at the top is another kind of file.
       const auto type = document.type();
-      SSD_VALIDATE(type.error() != simdjson::SUCCESS || type.value_unsafe() == simdjson::ondemand::json_type::object,
-                   "'{}' is not a COCO annotation file: its top is not an object; a file of detections, perhaps?",
-                   file_);
+      SSD_VALIDATE(
+          type.error() != simdjson::SUCCESS || type.value_unsafe() == simdjson::ondemand::json_type::object,
+          "'{}' is not a COCO annotation file: its top is not an object; a file of detections, perhaps?",
+          file_);
       throw simdjson::simdjson_error(simdjson::INCOMPLETE_ARRAY_OR_OBJECT);
     }
     for (auto field : root) {
@@ -93,8 +97,8 @@ class Reader {
                   void (Reader::*read_record)(simdjson::ondemand::object, std::size_t)) {
     simdjson::ondemand::array records;
     const auto error = value.get_array().get(records);
-    SSD_VALIDATE(error != simdjson::INCORRECT_TYPE, "'{}': \"{}\" is not an array; is it a COCO annotation file?",
-                 file_, name);
+    SSD_VALIDATE(error != simdjson::INCORRECT_TYPE,
+                 "'{}': \"{}\" is not an array; is it a COCO annotation file?", file_, name);
     if (error != simdjson::SUCCESS) throw simdjson::simdjson_error(error);
     std::size_t index = 0;
     for (auto element : records) {
@@ -102,7 +106,9 @@ class Reader {
       if (element.get_object().get(record) == simdjson::SUCCESS) {
         (this->*read_record)(record, index);
       } else {
-        const auto kind = name[0] == 'i' ? Kind::bad_image : name[0] == 'c' ? Kind::bad_category : Kind::bad_annotation;
+        const auto kind = name[0] == 'i'   ? Kind::bad_image
+                          : name[0] == 'c' ? Kind::bad_category
+                                           : Kind::bad_annotation;
         RecordProblems problems(file_, name, index);
         problems.add(kind, "is not an object");
         problems.append_to(problems_, std::nullopt);
@@ -158,7 +164,8 @@ class Reader {
     }
     if (!has_id) problems.add(kBad, "has no id");
     constexpr auto kLargest = std::numeric_limits<int>::max();
-    if (width && (*width < 0 || *width > kLargest)) problems.add(kBad, fmt::format("width {} is no size", *width));
+    if (width && (*width < 0 || *width > kLargest))
+      problems.add(kBad, fmt::format("width {} is no size", *width));
     if (height && (*height < 0 || *height > kLargest)) {
       problems.add(kBad, fmt::format("height {} is no size", *height));
     }
@@ -219,8 +226,8 @@ class Reader {
 
   // Keeps the first record of each id. indices: of the records in the JSON.
   template <class Record, class RecordId>
-  void keep_unique(std::vector<Record>& records, const std::vector<std::size_t>& indices, const char* array, Kind kind,
-                   std::unordered_set<RecordId>& ids) {
+  void keep_unique(std::vector<Record>& records, const std::vector<std::size_t>& indices, const char* array,
+                   Kind kind, std::unordered_set<RecordId>& ids) {
     ids.reserve(records.size());
     std::size_t kept = 0;
     for (std::size_t i = 0; i < records.size(); ++i) {
@@ -248,8 +255,8 @@ class Reader {
                      fmt::format("image_id {} is not among the images", annotation.image_id.value()));
       }
       if (!category_ids_.contains(annotation.category_id)) {
-        problems.add(Kind::unknown_category,
-                     fmt::format("category_id {} is not among the categories", annotation.category_id.value()));
+        problems.add(Kind::unknown_category, fmt::format("category_id {} is not among the categories",
+                                                         annotation.category_id.value()));
       }
       problems.append_to(problems_, annotation.id);
       if (!problems.empty()) continue;
@@ -284,14 +291,22 @@ class Reader {
 
 const char* describe(AnnotationProblemKind kind) {
   switch (kind) {
-    case Kind::bad_category: return "categories with a field that is missing or wrong";
-    case Kind::duplicate_category_id: return "categories whose id was used before";
-    case Kind::bad_image: return "images with a field that is missing or wrong";
-    case Kind::duplicate_image_id: return "images whose id was used before";
-    case Kind::bad_annotation: return "annotations with a field that is missing or wrong";
-    case Kind::bad_box: return "annotations whose bbox is missing, not 4 finite numbers, or of negative size";
-    case Kind::unknown_image: return "annotations of an image that is not in the file";
-    case Kind::unknown_category: return "annotations of a category that is not in the file";
+    case Kind::bad_category:
+      return "categories with a field that is missing or wrong";
+    case Kind::duplicate_category_id:
+      return "categories whose id was used before";
+    case Kind::bad_image:
+      return "images with a field that is missing or wrong";
+    case Kind::duplicate_image_id:
+      return "images whose id was used before";
+    case Kind::bad_annotation:
+      return "annotations with a field that is missing or wrong";
+    case Kind::bad_box:
+      return "annotations whose bbox is missing, not 4 finite numbers, or of negative size";
+    case Kind::unknown_image:
+      return "annotations of an image that is not in the file";
+    case Kind::unknown_category:
+      return "annotations of a category that is not in the file";
   }
   return "unknown problem";
 }

@@ -1,8 +1,8 @@
 // COCO detection annotations: categories, images, boxes. Plain data; no torch, no MPI.
 //
-// What a caller can get wrong: duplicate annotation ids and id 0 are let through, since an evaluation must see them as
-// they are (resolve_ground_truth in coco/match.hpp); boxes of no size (width or height 0) too. file_name is empty
-// where the JSON has none. Reading holds the whole file in memory. Thread safe.
+// What a caller can get wrong: duplicate annotation ids and id 0 are let through, since an evaluation must
+// see them as they are (resolve_ground_truth in coco/match.hpp); boxes of no size (width or height 0) too.
+// file_name is empty where the JSON has none. Reading holds the whole file in memory. Thread safe.
 #pragma once
 
 #include <array>
@@ -50,13 +50,13 @@ struct AnnotationSet {
 };
 
 enum class AnnotationProblemKind {
-  bad_category,           // a field is missing or not what it should be
+  bad_category,  // a field is missing or not what it should be
   duplicate_category_id,
   bad_image,
   duplicate_image_id,
   bad_annotation,
-  bad_box,                // not 4 finite numbers, or a negative width or height
-  unknown_image,          // an annotation of an image that is not in the file
+  bad_box,        // not 4 finite numbers, or a negative width or height
+  unknown_image,  // an annotation of an image that is not in the file
   unknown_category,
 };
 
@@ -70,12 +70,13 @@ struct AnnotationProblem {
   std::string text;                // one line: file, array, index, id, field, value
 };
 
-// Reads an instances_*.json. Throws Error with file, record and value where it is not what it should be: the first
-// problem, and how many more there are.
+// Reads an instances_*.json. Throws Error with file, record and value where it is not what it should be: the
+// first problem, and how many more there are.
 AnnotationSet read_annotations(const std::filesystem::path& path);
 
-// The same, but records that are not what they should be are left out of the set and described in problems (appended).
-// Still throws Error where the file as a whole cannot be used: unreadable, not JSON, cut off, an array missing.
+// The same, but records that are not what they should be are left out of the set and described in problems
+// (appended). Still throws Error where the file as a whole cannot be used: unreadable, not JSON, cut off, an
+// array missing.
 AnnotationSet read_annotations(const std::filesystem::path& path, std::vector<AnnotationProblem>& problems);
 
 }  // namespace ssd

@@ -14,11 +14,12 @@ Evaluation evaluate(const EvaluationParameters& parameters, const AnnotationSet&
   auto ground_truth = resolve_ground_truth(set.annotations);
 
   const auto outcomes = match_images(parameters, {category_ids, image_ids, ground_truth.boxes, detections});
-  Evaluation evaluation{accumulate(parameters, category_ids, {&outcomes, 1}), std::move(ground_truth.warnings)};
+  Evaluation evaluation{accumulate(parameters, category_ids, {&outcomes, 1}),
+                        std::move(ground_truth.warnings)};
   if (outcomes.unknown_category_count != 0) {
-    evaluation.warnings.push_back(
-        fmt::format("{} of {} detections are of categories that are not in the ground truth; they do not count",
-                    outcomes.unknown_category_count, detections.size()));
+    evaluation.warnings.push_back(fmt::format(
+        "{} of {} detections are of categories that are not in the ground truth; they do not count",
+        outcomes.unknown_category_count, detections.size()));
   }
   return evaluation;
 }

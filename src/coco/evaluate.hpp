@@ -1,5 +1,5 @@
-// A whole COCO bbox evaluation in one process: what pycocotools' evaluate() and accumulate() do. The same in parts,
-// for several ranks: coco/match.hpp and coco/accumulate.hpp.
+// A whole COCO bbox evaluation in one process: what pycocotools' evaluate() and accumulate() do. The same in
+// parts, for several ranks: coco/match.hpp and coco/accumulate.hpp.
 #pragma once
 
 #include <span>

@@ -20,17 +20,19 @@ void EvaluationParameters::validate() const {
   const auto finite = [](double value) { return std::isfinite(value); };
   SSD_VALIDATE(!iou_thresholds.empty() && std::all_of(iou_thresholds.begin(), iou_thresholds.end(), finite),
                "evaluation: the IoU thresholds must be one or more finite numbers");
-  SSD_VALIDATE(!recall_thresholds.empty() && std::all_of(recall_thresholds.begin(), recall_thresholds.end(), finite) &&
+  SSD_VALIDATE(!recall_thresholds.empty() &&
+                   std::all_of(recall_thresholds.begin(), recall_thresholds.end(), finite) &&
                    std::is_sorted(recall_thresholds.begin(), recall_thresholds.end()),
                "evaluation: the recall thresholds must be one or more finite numbers in ascending order");
   SSD_VALIDATE(!area_ranges.empty(), "evaluation: there is no area range");
   for (const auto& range : area_ranges) {
-    SSD_VALIDATE(range.low <= range.high, "evaluation: area range '{}' goes from {} to {}", range.label, range.low,
-                 range.high);
+    SSD_VALIDATE(range.low <= range.high, "evaluation: area range '{}' goes from {} to {}", range.label,
+                 range.low, range.high);
   }
-  SSD_VALIDATE(!max_detections.empty() && max_detections.front() > 0 &&
-                   std::is_sorted(max_detections.begin(), max_detections.end()),
-               "evaluation: the limits of detections must be one or more positive numbers in ascending order");
+  SSD_VALIDATE(
+      !max_detections.empty() && max_detections.front() > 0 &&
+          std::is_sorted(max_detections.begin(), max_detections.end()),
+      "evaluation: the limits of detections must be one or more positive numbers in ascending order");
 }
 
 }  // namespace ssd

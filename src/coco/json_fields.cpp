@@ -18,7 +18,8 @@ std::string shown(JsonValue value) {
     if (type == json_type::object) return "an object";
   }
   std::string token(value.raw_json_token());
-  while (!token.empty() && std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos) token.pop_back();
+  while (!token.empty() && std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos)
+    token.pop_back();
   constexpr std::size_t kLongest = 40;
   if (token.size() > kLongest) token = token.substr(0, kLongest) + "...";
   return token;
@@ -28,7 +29,8 @@ std::string not_a(JsonValue value, const char* wanted) {
   return fmt::format("is {}, but must be {}", shown(value), wanted);
 }
 
-constexpr double kLargestWholeDouble = 9007199254740992.0;  // 2^53: beyond it a double may have been another integer
+constexpr double kLargestWholeDouble =
+    9007199254740992.0;  // 2^53: beyond it a double may have been another integer
 
 }  // namespace
 
@@ -44,8 +46,7 @@ void read_json_file(const std::filesystem::path& path,
     auto document = parser.iterate(json).value();
     read(document);
     const bool at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
-    SSD_VALIDATE(at_end, "'{}' is not valid JSON: something follows its end; write it again",
-                 path.string());
+    SSD_VALIDATE(at_end, "'{}' is not valid JSON: something follows its end; write it again", path.string());
   } catch (const simdjson::simdjson_error& error) {
     throw Error(fmt::format("'{}' is not valid JSON or is cut off ({} bytes: {}); download or write it again",
                             path.string(), json.size(), simdjson::error_message(error.error())));
@@ -58,11 +59,12 @@ std::optional<std::int64_t> read_integer(JsonValue value, std::string& complaint
     if (number.is_int64()) return number.get_int64();
     if (number.is_double()) {
       const double real = number.get_double();
-      if (std::abs(real) <= kLargestWholeDouble && real == std::trunc(real)) return static_cast<std::int64_t>(real);
+      if (std::abs(real) <= kLargestWholeDouble && real == std::trunc(real))
+        return static_cast<std::int64_t>(real);
     }
-    complaint = fmt::format("is {}, but must be a whole number of 64 bits (decimals: up to 2^53)",
-                            number.is_double() ? fmt::format("{}", number.get_double())
-                                               : fmt::format("{}", number.get_uint64()));
+    complaint = fmt::format(
+        "is {}, but must be a whole number of 64 bits (decimals: up to 2^53)",
+        number.is_double() ? fmt::format("{}", number.get_double()) : fmt::format("{}", number.get_uint64()));
     return std::nullopt;
   }
   complaint = not_a(value, "a whole number");

@@ -1,6 +1,6 @@
-// Reading single fields of a COCO JSON with simdjson's On-Demand parser: each function gives the value, or nothing and
-// a complaint that names what was found. Used by the readers of this folder alone. A structural fault of the JSON
-// leaves as simdjson::simdjson_error.
+// Reading single fields of a COCO JSON with simdjson's On-Demand parser: each function gives the value, or
+// nothing and a complaint that names what was found. Used by the readers of this folder alone. A structural
+// fault of the JSON leaves as simdjson::simdjson_error.
 #pragma once
 
 #include <simdjson.h>
@@ -24,9 +24,9 @@ void read_json_file(const std::filesystem::path& path,
 
 // An exact integer: any 64-bit integer, and decimals that are whole up to 2^53 (7.0 is 7).
 std::optional<std::int64_t> read_integer(JsonValue value, std::string& complaint);
-std::optional<double> read_number(JsonValue value, std::string& complaint);     // finite
-std::optional<BoxXywh> read_box(JsonValue value, std::string& complaint);       // 4 finite numbers
+std::optional<double> read_number(JsonValue value, std::string& complaint);  // finite
+std::optional<BoxXywh> read_box(JsonValue value, std::string& complaint);    // 4 finite numbers
 std::optional<std::string> read_string(JsonValue value, std::string& complaint);
-std::optional<bool> read_flag(JsonValue value, std::string& complaint);         // 0, 1, false, true
+std::optional<bool> read_flag(JsonValue value, std::string& complaint);  // 0, 1, false, true
 
 }  // namespace ssd

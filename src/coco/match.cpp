@@ -13,14 +13,18 @@ namespace {
 
 constexpr double kLargestStartIou = 1 - 1e-10;  // pycocotools: a threshold of 1 can still be met
 
-double area_of(const BoxXywh& box) { return box[2] * box[3]; }
+double area_of(const BoxXywh& box) {
+  return box[2] * box[3];
+}
 
-// Intersection over union, or over the detection's own area where the ground truth is a crowd (maskApi.c, bbIou). The
-// order of the operations decides the last bit.
+// Intersection over union, or over the detection's own area where the ground truth is a crowd (maskApi.c,
+// bbIou). The order of the operations decides the last bit.
 double iou(const BoxXywh& detection, const BoxXywh& truth, bool is_crowd) {
-  const double width = std::fmin(detection[2] + detection[0], truth[2] + truth[0]) - std::fmax(detection[0], truth[0]);
+  const double width =
+      std::fmin(detection[2] + detection[0], truth[2] + truth[0]) - std::fmax(detection[0], truth[0]);
   if (width <= 0) return 0;
-  const double height = std::fmin(detection[3] + detection[1], truth[3] + truth[1]) - std::fmax(detection[1], truth[1]);
+  const double height =
+      std::fmin(detection[3] + detection[1], truth[3] + truth[1]) - std::fmax(detection[1], truth[1]);
   if (height <= 0) return 0;
   const double intersection = width * height;
   const double both = is_crowd ? area_of(detection) : area_of(detection) + area_of(truth) - intersection;
@@ -161,7 +165,8 @@ class BlockMatcher {
     for (std::size_t position = 0; position < truth_order_.size(); ++position) {
       const auto g = truth_order_[position];
       if (taken_[g] && !truths_[g]->is_crowd) continue;  // a crowd can be taken again
-      if (best < counted_truths && position >= counted_truths) break;  // a box that counts beats all ignored ones
+      if (best < counted_truths && position >= counted_truths)
+        break;  // a box that counts beats all ignored ones
       const double value = ious_[d * truths_.size() + g];
       if (value < best_iou) continue;  // equal: the later one wins
       best_iou = value;
@@ -204,8 +209,9 @@ Grouping group_truths(const MatchInput& input, std::span<const ImageId> image_id
   for (std::size_t i = 0; i < input.ground_truth.size(); ++i) {
     const auto& truth = input.ground_truth[i];
     const auto image = index_in(image_ids, truth.image_id);
-    SSD_VALIDATE(image != kNotFound, "annotation {} belongs to image {}, which is not among the images to match",
-                 truth.id, truth.image_id.value());
+    SSD_VALIDATE(image != kNotFound,
+                 "annotation {} belongs to image {}, which is not among the images to match", truth.id,
+                 truth.image_id.value());
     SSD_VALIDATE(is_finite(truth.bbox_xywh), "annotation {} of image {}: its box is not finite", truth.id,
                  truth.image_id.value());
     const auto category = index_in(input.category_ids, truth.category_id);
@@ -221,14 +227,17 @@ void refuse_unknown_images(const std::vector<ImageId>& unknown, std::size_t dete
   constexpr std::size_t kShown = 5;
   std::vector<std::int64_t> ids;
   for (const auto id : unknown) {
-    if (ids.size() < kShown && std::find(ids.begin(), ids.end(), id.value()) == ids.end()) ids.push_back(id.value());
+    if (ids.size() < kShown && std::find(ids.begin(), ids.end(), id.value()) == ids.end())
+      ids.push_back(id.value());
   }
-  throw Error(fmt::format("{} of {} detections belong to images that are not in the ground truth (ids {}); "
-                          "do both come from the same set?",
-                          unknown.size(), detection_count, fmt::join(ids, ", ")));
+  throw Error(
+      fmt::format("{} of {} detections belong to images that are not in the ground truth (ids {}); "
+                  "do both come from the same set?",
+                  unknown.size(), detection_count, fmt::join(ids, ", ")));
 }
 
-Grouping group_detections(const MatchInput& input, std::span<const ImageId> image_ids, std::size_t& unknown_count) {
+Grouping group_detections(const MatchInput& input, std::span<const ImageId> image_ids,
+                          std::size_t& unknown_count) {
   Grouping grouping;
   grouping.entries.reserve(input.detections.size());
   std::vector<ImageId> unknown_images;
@@ -285,7 +294,8 @@ GroundTruth resolve_ground_truth(std::span<const Annotation> annotations) {
 
   if (!repeated_ids.empty()) {
     result.warnings.push_back(
-        fmt::format("annotation ids used more than once: {}; as in pycocotools only the last annotation of each counts, in "
+        fmt::format("annotation ids used more than once: {}; as in pycocotools only the last annotation of "
+                    "each counts, in "
                     "place of the others too, so give every annotation an id of its own",
                     first_few(repeated_ids)));
   }
@@ -308,9 +318,11 @@ std::vector<CategoryId> evaluated_categories(const AnnotationSet& set) {
 MatchOutcomes match_images(const EvaluationParameters& parameters, const MatchInput& input) {
   parameters.validate();
   const auto& categories = input.category_ids;
-  SSD_EXPECT(std::adjacent_find(categories.begin(), categories.end(), std::greater_equal<>()) == categories.end());
+  SSD_EXPECT(std::adjacent_find(categories.begin(), categories.end(), std::greater_equal<>()) ==
+             categories.end());
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
-  SSD_EXPECT(input.ground_truth.size() < kMost && input.detections.size() < kMost && input.image_ids.size() < kMost);
+  SSD_EXPECT(input.ground_truth.size() < kMost && input.detections.size() < kMost &&
+             input.image_ids.size() < kMost);
 
   MatchOutcomes outcomes;
   outcomes.category_count = categories.size();
@@ -319,7 +331,8 @@ MatchOutcomes match_images(const EvaluationParameters& parameters, const MatchIn
   outcomes.detection_limit = static_cast<std::size_t>(parameters.max_detections.back());
   outcomes.image_ids.assign(input.image_ids.begin(), input.image_ids.end());
   std::sort(outcomes.image_ids.begin(), outcomes.image_ids.end());
-  SSD_EXPECT(std::adjacent_find(outcomes.image_ids.begin(), outcomes.image_ids.end()) == outcomes.image_ids.end());
+  SSD_EXPECT(std::adjacent_find(outcomes.image_ids.begin(), outcomes.image_ids.end()) ==
+             outcomes.image_ids.end());
   outcomes.ground_truth_counts.assign(outcomes.category_count * outcomes.area_count, 0);
 
   const auto truths = group_truths(input, outcomes.image_ids);
@@ -328,7 +341,8 @@ MatchOutcomes match_images(const EvaluationParameters& parameters, const MatchIn
   // Walk along both groupings; each step takes the next (image, category) that either has.
   BlockMatcher matcher(parameters, input, outcomes);
   const auto key = [](const Grouping::Entry& entry) { return std::pair(entry.image, entry.category); };
-  const auto group_from = [&](const std::vector<Grouping::Entry>& entries, std::size_t begin, const auto& wanted) {
+  const auto group_from = [&](const std::vector<Grouping::Entry>& entries, std::size_t begin,
+                              const auto& wanted) {
     std::size_t end = begin;
     while (end < entries.size() && key(entries[end]) == wanted) ++end;
     return std::span(entries).subspan(begin, end - begin);

@@ -62,7 +62,8 @@ MatchOutcomes match_outcomes_from_bytes(std::span<const std::byte> bytes) {
     SSD_VALIDATE(header[i] < (1U << 20), "match outcomes: a count of {} is no count", header[i]);
   }
   for (std::size_t i = 4; i < header.size(); ++i) {
-    SSD_VALIDATE(header[i] < (std::uint64_t{1} << 40), "match outcomes: a count of {} is no count", header[i]);
+    SSD_VALIDATE(header[i] < (std::uint64_t{1} << 40), "match outcomes: a count of {} is no count",
+                 header[i]);
   }
   MatchOutcomes outcomes;
   outcomes.category_count = header[1];
@@ -78,7 +79,8 @@ MatchOutcomes match_outcomes_from_bytes(std::span<const std::byte> bytes) {
   SSD_VALIDATE(bytes.empty(), "match outcomes: the buffer is too long");
   std::uint64_t detections = 0;
   for (const auto& block : outcomes.blocks) {
-    SSD_VALIDATE(block.category_index < outcomes.category_count, "match outcomes: a block has no such category");
+    SSD_VALIDATE(block.category_index < outcomes.category_count,
+                 "match outcomes: a block has no such category");
     detections += block.detection_count;
   }
   SSD_VALIDATE(detections == outcomes.scores.size(), "match outcomes: blocks and scores differ in number");

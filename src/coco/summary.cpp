@@ -33,7 +33,8 @@ constexpr std::array<SummaryRow, 12> kRows{{
     {Measure::recall, std::nullopt, "large", 2},
 }};
 
-std::vector<std::size_t> chosen_thresholds(const EvaluationParameters& parameters, std::optional<double> wanted) {
+std::vector<std::size_t> chosen_thresholds(const EvaluationParameters& parameters,
+                                           std::optional<double> wanted) {
   std::vector<std::size_t> chosen;
   for (std::size_t t = 0; t < parameters.iou_thresholds.size(); ++t) {
     if (!wanted || parameters.iou_thresholds[t] == *wanted) chosen.push_back(t);
@@ -80,7 +81,9 @@ double mean_measure(const EvaluationResult& result, const SummaryRow& row, Categ
   return mean_of_present(values);
 }
 
-std::string or_dash(double value) { return value < 0 ? "-" : fmt::format("{:.3f}", value); }
+std::string or_dash(double value) {
+  return value < 0 ? "-" : fmt::format("{:.3f}", value);
+}
 
 }  // namespace
 
@@ -127,8 +130,8 @@ std::string format_summary(const EvaluationParameters& parameters, const Summary
     const bool is_precision = row.measure == Measure::precision;
     text += fmt::format(" {:<18} {} @[ IoU={:<9} | area={:>6s} | maxDets={:>3d} ] = {:0.3f}\n",
                         is_precision ? "Average Precision" : "Average Recall", is_precision ? "(AP)" : "(AR)",
-                        row.iou_threshold ? fmt::format("{:.2f}", *row.iou_threshold) : all_thresholds, row.area,
-                        parameters.max_detections[row.limit_index], summary[i]);
+                        row.iou_threshold ? fmt::format("{:.2f}", *row.iou_threshold) : all_thresholds,
+                        row.area, parameters.max_detections[row.limit_index], summary[i]);
   }
   return text;
 }
@@ -146,7 +149,8 @@ std::vector<CategorySummary> summarize_categories(const EvaluationResult& result
     summary.name = entry != categories.end() ? entry->name : fmt::format("{}", summary.id.value());
     summary.ap = mean_measure(result, {Measure::precision, std::nullopt, "all", last_limit}, {k, k + 1});
     summary.ap50 = mean_measure(result, {Measure::precision, 0.5, "all", last_limit}, {k, k + 1});
-    if (area) summary.box_count = result.ground_truth_counts[k * result.parameters.area_ranges.size() + *area];
+    if (area)
+      summary.box_count = result.ground_truth_counts[k * result.parameters.area_ranges.size() + *area];
     summaries.push_back(std::move(summary));
   }
   return summaries;

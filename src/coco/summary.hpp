@@ -1,5 +1,5 @@
-// The numbers people read: the twelve of COCO, and average precision by category. -1 says: no ground truth for this.
-// Pure, thread safe.
+// The numbers people read: the twelve of COCO, and average precision by category. -1 says: no ground truth
+// for this. Pure, thread safe.
 #pragma once
 
 #include <array>
@@ -14,12 +14,13 @@
 
 namespace ssd {
 
-// AP, AP50, AP75, AP small, medium, large; AR with 1, 10, 100 detections, AR small, medium, large: pycocotools' stats,
-// to the last bit (with numpy's order of summation).
+// AP, AP50, AP75, AP small, medium, large; AR with 1, 10, 100 detections, AR small, medium, large:
+// pycocotools' stats, to the last bit (with numpy's order of summation).
 using Summary = std::array<double, 12>;
 
-// Takes parameters with three limits of detections, IoU thresholds 0.5 and 0.75 and areas "all", "small", "medium",
-// "large"; throws Error where there are not three limits, gives -1 where one of the others is not there.
+// Takes parameters with three limits of detections, IoU thresholds 0.5 and 0.75 and areas "all", "small",
+// "medium", "large"; throws Error where there are not three limits, gives -1 where one of the others is not
+// there.
 Summary summarize(const EvaluationResult& result);
 
 // The twelve lines as pycocotools prints them, each ending in a line feed.
@@ -28,12 +29,13 @@ std::string format_summary(const EvaluationParameters& parameters, const Summary
 struct CategorySummary {
   CategoryId id;
   std::string name;
-  double ap = -1;    // over all IoU thresholds; areas "all"; the largest limit of detections
+  double ap = -1;  // over all IoU thresholds; areas "all"; the largest limit of detections
   double ap50 = -1;
   std::int64_t box_count = 0;  // ground truth that counts: without crowds
 };
 
-// In the order of the evaluation: ascending ids. categories: for the names; one without an entry keeps its id as name.
+// In the order of the evaluation: ascending ids. categories: for the names; one without an entry keeps its id
+// as name.
 std::vector<CategorySummary> summarize_categories(const EvaluationResult& result,
                                                   std::span<const Category> categories);
 

@@ -32,7 +32,9 @@ JsonLines::JsonLines(const std::filesystem::path& path) : path_(path.string()) {
   }
 }
 
-JsonLines::~JsonLines() { ::close(descriptor_); }
+JsonLines::~JsonLines() {
+  ::close(descriptor_);
+}
 
 void JsonLines::log(const Json& step, const Json& data) {
   auto line = stamp("LOG");
@@ -41,7 +43,9 @@ void JsonLines::log(const Json& step, const Json& data) {
   write_line(line);
 }
 
-void JsonLines::parameters(const Json& data) { log("PARAMETER", data); }
+void JsonLines::parameters(const Json& data) {
+  log("PARAMETER", data);
+}
 
 void JsonLines::metadata(const std::string& metric, const Json& metadata) {
   auto line = stamp("METADATA");

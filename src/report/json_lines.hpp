@@ -1,9 +1,12 @@
-// The log for machines: a file of lines `DLLL {json}` in the form of NVIDIA's DLLogger, which --json-summary names.
+// The log for machines: a file of lines `DLLL {json}` in the form of NVIDIA's DLLogger, which --json-summary
+// names.
 //   DLLL {"timestamp":"1588888888.123456","datetime":"2020-05-07 22:01:28.123456","elapsedtime":"12.345678",
-//         "type":"LOG","step":[1,20],"data":{"loss":4.25}}            (one line; times in seconds, local date)
+//         "type":"LOG","step":[1,20],"data":{"loss":4.25}}
+// (one line; times in seconds, local date)
 // A step is a number, an array ([epoch, iteration]; [] for the whole run) or "PARAMETER".
-// A run that resumes appends to the file of the one before. Each line is one write call, so it is in the file at once
-// and whole. Not thread safe; one rank alone writes. Every member throws Error where the file cannot be written.
+// A run that resumes appends to the file of the one before. Each line is one write call, so it is in the file
+// at once and whole. Not thread safe; one rank alone writes. Every member throws Error where the file cannot
+// be written.
 #pragma once
 
 #include <chrono>

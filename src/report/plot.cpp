@@ -23,7 +23,8 @@ constexpr double kTop = 45;
 constexpr double kBottom = 60;
 constexpr std::size_t kMostMarkers = 50;  // a series of more points is a line alone
 
-// Colours that people with any kind of colour vision tell apart: Okabe and Ito, "Color Universal Design", 2008.
+// Colours that people with any kind of colour vision tell apart: Okabe and Ito, "Color Universal Design",
+// 2008.
 constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                               "#E69F00", "#56B4E9", "#000000"};
 
@@ -51,16 +52,26 @@ struct Axis {
 };
 
 // Finite, and small enough that the length of an axis is finite too.
-bool is_drawable(const PlotPoint& point) { return std::abs(point.x) < 1e300 && std::abs(point.y) < 1e300; }
+bool is_drawable(const PlotPoint& point) {
+  return std::abs(point.x) < 1e300 && std::abs(point.y) < 1e300;
+}
 
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char character : text) {
     switch (character) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
       default:
         // XML has no way to write the other control characters.
         if (static_cast<unsigned char>(character) >= 0x20 || character == '\t') result += character;
@@ -89,7 +100,8 @@ class SvgPlot {
         "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
         kWidth, kHeight);
     draw_axes();
-    for (std::size_t i = 0; i < plot_.series.size(); ++i) draw_series(plot_.series[i], kColours[i % kColours.size()]);
+    for (std::size_t i = 0; i < plot_.series.size(); ++i)
+      draw_series(plot_.series[i], kColours[i % kColours.size()]);
     draw_legend();
     return svg_ + "</svg>\n";
   }
@@ -99,8 +111,8 @@ class SvgPlot {
   double place_y(double y) const { return kHeight - kBottom - y_.part(y) * (kHeight - kTop - kBottom); }
 
   void line(double x1, double y1, double x2, double y2, const char* colour) {
-    svg_ += fmt::format("<line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\" stroke=\"{}\"/>\n", x1, y1, x2,
-                        y2, colour);
+    svg_ += fmt::format("<line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\" stroke=\"{}\"/>\n", x1,
+                        y1, x2, y2, colour);
   }
 
   void text(double x, double y, std::string_view words, std::string_view attributes) {
@@ -123,7 +135,8 @@ class SvgPlot {
     text((kLeft + right) / 2, 26, plot_.title, "text-anchor=\"middle\" font-size=\"17\"");
     text((kLeft + right) / 2, kHeight - 16, plot_.x_label, "text-anchor=\"middle\"");
     const double middle = (kTop + bottom) / 2;
-    text(18, middle, plot_.y_label, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 18 {:.2f})\"", middle));
+    text(18, middle, plot_.y_label,
+         fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 18 {:.2f})\"", middle));
   }
 
   void draw_series(const PlotSeries& series, const char* colour) {
@@ -131,8 +144,8 @@ class SvgPlot {
     std::string run;  // points without a gap
     const auto end_run = [&] {
       if (!run.empty()) {
-        svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" points=\"{}\"/>\n", colour,
-                            is_long ? 1 : 2, run);
+        svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" points=\"{}\"/>\n",
+                            colour, is_long ? 1 : 2, run);
       }
       run.clear();
     };
@@ -163,7 +176,8 @@ class SvgPlot {
         for (const auto& series : plot_.series) {
           hidden += static_cast<std::size_t>(
               std::count_if(series.points.begin(), series.points.end(), [&](const PlotPoint& point) {
-                return is_drawable(point) && std::abs(place_x(point.x) - left - width / 2) < width / 2 + kGap &&
+                return is_drawable(point) &&
+                       std::abs(place_x(point.x) - left - width / 2) < width / 2 + kGap &&
                        std::abs(place_y(point.y) - top - height / 2) < height / 2 + kGap;
               }));
         }
@@ -176,22 +190,24 @@ class SvgPlot {
   }
 
   void draw_legend() {
-    const auto longest = std::max_element(plot_.series.begin(), plot_.series.end(), [](const auto& a, const auto& b) {
-      return a.label.size() < b.label.size();
-    });
+    const auto longest =
+        std::max_element(plot_.series.begin(), plot_.series.end(),
+                         [](const auto& a, const auto& b) { return a.label.size() < b.label.size(); });
     if (longest == plot_.series.end() || longest->label.empty()) return;
     const double width = 45 + 7.5 * static_cast<double>(longest->label.size());
     const double height = 10 + 18 * static_cast<double>(plot_.series.size());
     const auto [left, top] = legend_corner(width, height);
     svg_ += fmt::format(
-        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"white\" fill-opacity=\"0.85\" "
+        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"white\" "
+        "fill-opacity=\"0.85\" "
         "stroke=\"#aaaaaa\"/>\n",
         left, top, width, height);
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
       const double y = top + 14 + 18 * static_cast<double>(i);
       svg_ += fmt::format(
-          "<line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\" stroke=\"{}\" stroke-width=\"2.5\"/>\n", left + 8,
-          y, left + 30, y, kColours[i % kColours.size()]);
+          "<line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\" stroke=\"{}\" "
+          "stroke-width=\"2.5\"/>\n",
+          left + 8, y, left + 30, y, kColours[i % kColours.size()]);
       text(left + 36, y + 4, plot_.series[i].label, "text-anchor=\"start\"");
     }
   }
@@ -214,12 +230,17 @@ std::vector<double> round_ticks(double low, double high, int count) {
   std::vector<double> ticks;
   const double last = std::floor(high / step + kSlack);
   const double first = std::ceil(low / step - kSlack);
-  for (int i = 0; i <= 2 * count && first + i <= last; ++i) ticks.push_back(first + i == 0 ? 0 : (first + i) * step);
+  for (int i = 0; i <= 2 * count && first + i <= last; ++i)
+    ticks.push_back(first + i == 0 ? 0 : (first + i) * step);
   return ticks;
 }
 
-std::string svg_of(const Plot& plot) { return SvgPlot(plot).draw(); }
+std::string svg_of(const Plot& plot) {
+  return SvgPlot(plot).draw();
+}
 
-void write_plot(const std::filesystem::path& path, const Plot& plot) { write_file_atomically(path, svg_of(plot)); }
+void write_plot(const std::filesystem::path& path, const Plot& plot) {
+  write_file_atomically(path, svg_of(plot));
+}
 
 }  // namespace ssd

@@ -1,5 +1,5 @@
-// A line plot as an SVG file: axes with round ticks, grid, legend, title. For loss and AP curves. Pure but for
-// write_plot.
+// A line plot as an SVG file: axes with round ticks, grid, legend, title. For loss and AP curves. Pure but
+// for write_plot.
 #pragma once
 
 #include <filesystem>

@@ -38,8 +38,8 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 
-std::string format_progress(std::string_view label, std::string_view unit, std::uint64_t done, std::uint64_t total,
-                            double elapsed_s) {
+std::string format_progress(std::string_view label, std::string_view unit, std::uint64_t done,
+                            std::uint64_t total, double elapsed_s) {
   const double rate = elapsed_s > 0 ? static_cast<double>(done) / elapsed_s : 0;
   std::string line = fmt::format("{}: {}", label, done);
   if (total != 0) line += fmt::format("/{}", total);

@@ -40,7 +40,9 @@ std::string document(std::string_view images, std::string_view categories, std::
 constexpr const char* kImage = R"({"id": 1, "file_name": "a.jpg", "width": 60, "height": 40})";
 constexpr const char* kCategory = R"({"id": 3, "name": "cat"})";
 
-std::string with_annotation(std::string_view annotation) { return document(kImage, kCategory, annotation); }
+std::string with_annotation(std::string_view annotation) {
+  return document(kImage, kCategory, annotation);
+}
 
 std::string error_of(const std::string& text) {
   const TemporaryFile file(text);
@@ -108,7 +110,8 @@ TEST(Annotations, without_area_or_iscrowd_get_defaults_and_are_counted) {
 }
 
 TEST(Annotations, may_share_ids_and_have_id_0) {
-  const TemporaryFile file(with_annotation(R"({"id": 0, "image_id": 1, "category_id": 3, "bbox": [0, 0, 4, 4]},
+  const TemporaryFile file(
+      with_annotation(R"({"id": 0, "image_id": 1, "category_id": 3, "bbox": [0, 0, 4, 4]},
                                               {"id": 5, "image_id": 1, "category_id": 3, "bbox": [1, 0, 4, 4]},
                                               {"id": 5, "image_id": 1, "category_id": 3, "bbox": [2, 0, 4, 4]})"));
   const auto set = read_annotations(file.path());
@@ -123,7 +126,8 @@ TEST(Annotations, may_be_none) {
 }
 
 TEST(Annotations, keep_ids_that_a_double_cannot_hold) {
-  const TemporaryFile file(document(R"({"id": 9007199254740993}, {"id": -9223372036854775808})", kCategory, ""));
+  const TemporaryFile file(
+      document(R"({"id": 9007199254740993}, {"id": -9223372036854775808})", kCategory, ""));
   const auto set = read_annotations(file.path());
   EXPECT_EQ(set.images[0].id, ImageId(9007199254740993));
   EXPECT_EQ(set.images[1].id, ImageId(std::numeric_limits<std::int64_t>::min()));
@@ -142,7 +146,8 @@ TEST(Annotations, numbers_are_correctly_rounded) {
   for (const char* number : numbers) {
     const TemporaryFile file(with_annotation(
         fmt::format(R"({{"id": 1, "image_id": 1, "category_id": 3, "bbox": [{}, 0, 1, 1]}})", number)));
-    EXPECT_EQ(read_annotations(file.path()).annotations[0].bbox_xywh[0], std::strtod(number, nullptr)) << number;
+    EXPECT_EQ(read_annotations(file.path()).annotations[0].bbox_xywh[0], std::strtod(number, nullptr))
+        << number;
   }
 }
 
@@ -152,7 +157,9 @@ struct BadFile {
   const char* error;
 };
 
-std::string test_name(const testing::TestParamInfo<BadFile>& bad_file) { return bad_file.param.name; }
+std::string test_name(const testing::TestParamInfo<BadFile>& bad_file) {
+  return bad_file.param.name;
+}
 
 class BadAnnotationFile : public testing::TestWithParam<BadFile> {};
 
@@ -161,27 +168,32 @@ TEST_P(BadAnnotationFile, is_refused_with_a_line_that_says_why) {
 }
 
 std::string annotation(std::string_view replaced) {  // with one field replaced
-  std::map<std::string, std::string> fields{
-      {"id", "17"}, {"image_id", "1"}, {"category_id", "3"}, {"bbox", "[1, 2, 3, 4]"}, {"area", "12"}, {"iscrowd", "0"}};
+  std::map<std::string, std::string> fields{{"id", "17"},         {"image_id", "1"},
+                                            {"category_id", "3"}, {"bbox", "[1, 2, 3, 4]"},
+                                            {"area", "12"},       {"iscrowd", "0"}};
   if (const auto colon = replaced.find(':'); colon == std::string_view::npos) {
     fields.erase(std::string(replaced));
   } else {
     fields[std::string(replaced.substr(0, colon))] = replaced.substr(colon + 1);
   }
   std::string text;
-  for (const auto& [key, value] : fields) text += fmt::format("{}\"{}\": {}", text.empty() ? "{" : ", ", key, value);
+  for (const auto& [key, value] : fields)
+    text += fmt::format("{}\"{}\": {}", text.empty() ? "{" : ", ", key, value);
   return with_annotation(text + "}");
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadAnnotationFile,
     testing::Values(
-        BadFile{"bbox_of_three", annotation("bbox:[1, 2, 3]"),
-                "FILE: annotations[0] (id 17): bbox has 3 numbers, but must have 4: left, top, width, height"},
-        BadFile{"bbox_of_five", annotation("bbox:[1, 2, 3, 4, 5]"),
-                "FILE: annotations[0] (id 17): bbox has 5 numbers, but must have 4: left, top, width, height"},
-        BadFile{"bbox_empty", annotation("bbox:[]"),
-                "FILE: annotations[0] (id 17): bbox has 0 numbers, but must have 4: left, top, width, height"},
+        BadFile{
+            "bbox_of_three", annotation("bbox:[1, 2, 3]"),
+            "FILE: annotations[0] (id 17): bbox has 3 numbers, but must have 4: left, top, width, height"},
+        BadFile{
+            "bbox_of_five", annotation("bbox:[1, 2, 3, 4, 5]"),
+            "FILE: annotations[0] (id 17): bbox has 5 numbers, but must have 4: left, top, width, height"},
+        BadFile{
+            "bbox_empty", annotation("bbox:[]"),
+            "FILE: annotations[0] (id 17): bbox has 0 numbers, but must have 4: left, top, width, height"},
         BadFile{"bbox_string", annotation("bbox:[\"a\", 1, 1, 1]"),
                 "FILE: annotations[0] (id 17): bbox[0] is \"a\", but must be a finite number"},
         BadFile{"bbox_number_as_string", annotation("bbox:[1, 1, 1, \"1\"]"),
@@ -192,26 +204,32 @@ INSTANTIATE_TEST_SUITE_P(
                 "FILE: annotations[0] (id 17): bbox[1] is -Infinity, but must be a finite number"},
         BadFile{"bbox_too_large", annotation("bbox:[1, 1, 1e999, 1]"),
                 "FILE: annotations[0] (id 17): bbox[2] is 1e999, but must be a finite number"},
-        BadFile{"bbox_null", annotation("bbox:null"),
-                "FILE: annotations[0] (id 17): bbox is null, but must be 4 numbers: left, top, width, height"},
+        BadFile{
+            "bbox_null", annotation("bbox:null"),
+            "FILE: annotations[0] (id 17): bbox is null, but must be 4 numbers: left, top, width, height"},
         BadFile{"bbox_object", annotation("bbox:{\"x\": 1}"),
-                "FILE: annotations[0] (id 17): bbox is an object, but must be 4 numbers: left, top, width, height"},
+                "FILE: annotations[0] (id 17): bbox is an object, but must be 4 numbers: left, top, width, "
+                "height"},
         BadFile{"bbox_nested", annotation("bbox:[[1, 2, 3, 4]]"),
                 "FILE: annotations[0] (id 17): bbox[0] is an array, but must be a finite number"},
         BadFile{"bbox_missing", annotation("bbox"), "FILE: annotations[0] (id 17): has no bbox"},
         BadFile{"bbox_negative", annotation("bbox:[10, 10, -5, 20]"),
-                "FILE: annotations[0] (id 17): bbox [10, 10, -5, 20] has a negative width or height; boxes are left, top, "
+                "FILE: annotations[0] (id 17): bbox [10, 10, -5, 20] has a negative width or height; boxes "
+                "are left, top, "
                 "width, height"},
         BadFile{"image_id_string", annotation("image_id:\"1\""),
                 "FILE: annotations[0] (id 17): image_id is \"1\", but must be a whole number"},
         BadFile{"image_id_fraction", annotation("image_id:7.5"),
-                "FILE: annotations[0] (id 17): image_id is 7.5, but must be a whole number of 64 bits (decimals: up to "
+                "FILE: annotations[0] (id 17): image_id is 7.5, but must be a whole number of 64 bits "
+                "(decimals: up to "
                 "2^53)"},
         BadFile{"image_id_huge_decimal", annotation("image_id:9007199254740994.0"),
-                "FILE: annotations[0] (id 17): image_id is 9007199254740994, but must be a whole number of 64 bits "
+                "FILE: annotations[0] (id 17): image_id is 9007199254740994, but must be a whole number of "
+                "64 bits "
                 "(decimals: up to 2^53)"},
         BadFile{"image_id_unsigned", annotation("image_id:9223372036854775808"),
-                "FILE: annotations[0] (id 17): image_id is 9223372036854775808, but must be a whole number of 64 bits "
+                "FILE: annotations[0] (id 17): image_id is 9223372036854775808, but must be a whole number "
+                "of 64 bits "
                 "(decimals: up to 2^53)"},
         BadFile{"image_id_beyond_64_bits", annotation("image_id:99999999999999999999"),
                 "FILE: annotations[0] (id 17): image_id is 99999999999999999999, but must be a whole number"},
@@ -220,17 +238,21 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"image_id_missing", annotation("image_id"), "FILE: annotations[0] (id 17): has no image_id"},
         BadFile{"category_id_unknown", annotation("category_id:99"),
                 "FILE: annotations[0] (id 17): category_id 99 is not among the categories"},
-        BadFile{"category_id_missing", annotation("category_id"), "FILE: annotations[0] (id 17): has no category_id"},
+        BadFile{"category_id_missing", annotation("category_id"),
+                "FILE: annotations[0] (id 17): has no category_id"},
         BadFile{"id_missing", annotation("id"), "FILE: annotations[0]: has no id"},
-        BadFile{"id_string", annotation("id:\"x\""), "FILE: annotations[0]: id is \"x\", but must be a whole number"},
+        BadFile{"id_string", annotation("id:\"x\""),
+                "FILE: annotations[0]: id is \"x\", but must be a whole number"},
         BadFile{"area_null", annotation("area:null"),
                 "FILE: annotations[0] (id 17): area is null, but must be a finite number"},
         BadFile{"area_negative", annotation("area:-1"), "FILE: annotations[0] (id 17): area -1 is negative"},
-        BadFile{"iscrowd_2", annotation("iscrowd:2"), "FILE: annotations[0] (id 17): iscrowd is 2, but must be 0 or 1"},
+        BadFile{"iscrowd_2", annotation("iscrowd:2"),
+                "FILE: annotations[0] (id 17): iscrowd is 2, but must be 0 or 1"},
         BadFile{"iscrowd_string", annotation("iscrowd:\"0\""),
                 "FILE: annotations[0] (id 17): iscrowd is \"0\", but must be 0 or 1"},
         BadFile{"long_value", annotation("area:\"0123456789012345678901234567890123456789\""),
-                "FILE: annotations[0] (id 17): area is \"012345678901234567890123456789012345678..., but must be a "
+                "FILE: annotations[0] (id 17): area is \"012345678901234567890123456789012345678..., but "
+                "must be a "
                 "finite number"},
         BadFile{"annotation_no_object", with_annotation("[1, 2]"), "FILE: annotations[0]: is not an object"}),
     test_name);
@@ -240,7 +262,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadFile{"image_id_twice", document(R"({"id": 4}, {"id": 4})", kCategory, ""),
                 "FILE: images[1] (id 4): its id was used before"},
-        BadFile{"image_without_id", document(R"({"file_name": "a.jpg"})", kCategory, ""), "FILE: images[0]: has no id"},
+        BadFile{"image_without_id", document(R"({"file_name": "a.jpg"})", kCategory, ""),
+                "FILE: images[0]: has no id"},
         BadFile{"image_file_name_number", document(R"({"id": 4, "file_name": 5})", kCategory, ""),
                 "FILE: images[0] (id 4): file_name is 5, but must be a string"},
         BadFile{"image_width_negative", document(R"({"id": 4, "width": -5})", kCategory, ""),
@@ -250,13 +273,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"image_width_string", document(R"({"id": 4, "width": "60"})", kCategory, ""),
                 "FILE: images[0] (id 4): width is \"60\", but must be a whole number"},
         BadFile{"image_no_object", document("4", kCategory, ""), "FILE: images[0]: is not an object"},
-        BadFile{"category_id_twice", document(kImage, R"({"id": 3, "name": "a"}, {"id": 3, "name": "b"})", ""),
+        BadFile{"category_id_twice",
+                document(kImage, R"({"id": 3, "name": "a"}, {"id": 3, "name": "b"})", ""),
                 "FILE: categories[1] (id 3): its id was used before"},
         BadFile{"category_without_name", document(kImage, R"({"id": 3})", ""),
                 "FILE: categories[0] (id 3): has no name"},
         BadFile{"category_name_null", document(kImage, R"({"name": null, "id": 3})", ""),
                 "FILE: categories[0] (id 3): name is null, but must be a string"},
-        BadFile{"category_without_id", document(kImage, R"({"name": "a"})", ""), "FILE: categories[0]: has no id"}),
+        BadFile{"category_without_id", document(kImage, R"({"name": "a"})", ""),
+                "FILE: categories[0]: has no id"}),
     test_name);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -272,28 +297,35 @@ INSTANTIATE_TEST_SUITE_P(
                 "FILE: \"images\" is not an array; is it a COCO annotation file?"},
         BadFile{"annotations_null", R"({"images": [], "categories": [], "annotations": null})",
                 "FILE: \"annotations\" is not an array; is it a COCO annotation file?"},
-        BadFile{"results_file", R"([{"image_id": 1}])",
-                "FILE is not a COCO annotation file: its top is not an object; a file of detections, perhaps?"},
-        BadFile{"a_number", "5", "FILE is not a COCO annotation file: its top is not an object; a file of detections, "
-                                 "perhaps?"}),
+        BadFile{
+            "results_file", R"([{"image_id": 1}])",
+            "FILE is not a COCO annotation file: its top is not an object; a file of detections, perhaps?"},
+        BadFile{"a_number", "5",
+                "FILE is not a COCO annotation file: its top is not an object; a file of detections, "
+                "perhaps?"}),
     test_name);
 
 class BrokenJson : public testing::TestWithParam<BadFile> {};
 
-TEST_P(BrokenJson, is_refused) { EXPECT_THAT(error_of(GetParam().text), StartsWith("FILE is not valid JSON")); }
+TEST_P(BrokenJson, is_refused) {
+  EXPECT_THAT(error_of(GetParam().text), StartsWith("FILE is not valid JSON"));
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Files, BrokenJson,
-    testing::Values(BadFile{"empty", "", ""}, BadFile{"blank", " \n", ""}, BadFile{"html", "<!DOCTYPE html><html>", ""},
-                    BadFile{"cut_in_a_string", R"({"images": [{"id": 1, "file_na)", ""},
-                    BadFile{"unquoted_key", R"({images: []})", ""}, BadFile{"invalid_utf8", "{\"images\": \"\xff\"}", ""},
-                    BadFile{"missing_comma", R"({"images": [{"id": 1} {"id": 2}], "categories": [], "annotations": []})", ""},
-                    BadFile{"something_after_the_end", R"({"images": [], "categories": [], "annotations": []} {})", ""},
-                    BadFile{"brace_after_the_end", R"({"images": [], "categories": [], "annotations": []}})", ""}),
+    testing::Values(
+        BadFile{"empty", "", ""}, BadFile{"blank", " \n", ""}, BadFile{"html", "<!DOCTYPE html><html>", ""},
+        BadFile{"cut_in_a_string", R"({"images": [{"id": 1, "file_na)", ""},
+        BadFile{"unquoted_key", R"({images: []})", ""}, BadFile{"invalid_utf8", "{\"images\": \"\xff\"}", ""},
+        BadFile{"missing_comma", R"({"images": [{"id": 1} {"id": 2}], "categories": [], "annotations": []})",
+                ""},
+        BadFile{"something_after_the_end", R"({"images": [], "categories": [], "annotations": []} {})", ""},
+        BadFile{"brace_after_the_end", R"({"images": [], "categories": [], "annotations": []}})", ""}),
     test_name);
 
 TEST(Annotations, cut_off_anywhere_are_refused) {
-  const auto text = document(kImage, kCategory, R"({"segmentation": [[1, 2]], "id": 1, "image_id": 1, "category_id": 3,
+  const auto text =
+      document(kImage, kCategory, R"({"segmentation": [[1, 2]], "id": 1, "image_id": 1, "category_id": 3,
       "bbox": [0, 0, 4, 4], "area": 16, "iscrowd": 0}, {"id": 2, "image_id": 1, "category_id": 3, "bbox": [1, 1, 2, 2]})");
   ASSERT_EQ(error_of(text), "no error");
   for (std::size_t length = 0; length < text.size(); ++length) {
@@ -312,9 +344,9 @@ TEST(Annotations, of_a_missing_file_name_it) {
 }
 
 TEST(AnnotationProblems, are_all_collected_and_the_rest_is_read) {
-  const TemporaryFile file(document(
-      R"({"id": 1}, {"id": "x"}, {"id": 1}, {"id": 2})", R"({"id": 3, "name": "cat"}, {"id": 3, "name": "dog"})",
-      R"({"id": 1, "image_id": 1, "category_id": 3, "bbox": [0, 0, 1, 1]},
+  const TemporaryFile file(document(R"({"id": 1}, {"id": "x"}, {"id": 1}, {"id": 2})",
+                                    R"({"id": 3, "name": "cat"}, {"id": 3, "name": "dog"})",
+                                    R"({"id": 1, "image_id": 1, "category_id": 3, "bbox": [0, 0, 1, 1]},
          {"id": 2, "image_id": 99, "category_id": 98, "bbox": [0, 0, 1, 1]},
          {"id": 3, "image_id": 1, "category_id": 3, "bbox": [0, 0, -1, 1], "area": "4"},
          {"id": 4, "image_id": 2, "category_id": 3, "bbox": [0, 0, 2, 2], "iscrowd": 0})"));
@@ -337,8 +369,9 @@ TEST(AnnotationProblems, are_all_collected_and_the_rest_is_read) {
                                          {Kind::bad_box, 1},
                                          {Kind::unknown_image, 1},
                                          {Kind::unknown_category, 1}}));
-  const auto unknown = std::find_if(problems.begin(), problems.end(),
-                                    [](const auto& problem) { return problem.kind == Kind::unknown_category; });
+  const auto unknown = std::find_if(problems.begin(), problems.end(), [](const auto& problem) {
+    return problem.kind == Kind::unknown_category;
+  });
   EXPECT_EQ(unknown->index, 1U);
   EXPECT_EQ(unknown->id, 2);
   EXPECT_THAT(unknown->text, HasSubstr("annotations[1] (id 2): category_id 98 is not among the categories"));
@@ -351,8 +384,9 @@ TEST(AnnotationProblems, are_counted_by_the_form_that_throws) {
 
 TEST(AnnotationProblems, every_kind_has_a_description_of_its_own) {
   std::map<std::string, int> texts;
-  for (const auto kind : {Kind::bad_category, Kind::duplicate_category_id, Kind::bad_image, Kind::duplicate_image_id,
-                          Kind::bad_annotation, Kind::bad_box, Kind::unknown_image, Kind::unknown_category}) {
+  for (const auto kind :
+       {Kind::bad_category, Kind::duplicate_category_id, Kind::bad_image, Kind::duplicate_image_id,
+        Kind::bad_annotation, Kind::bad_box, Kind::unknown_image, Kind::unknown_category}) {
     ++texts[describe(kind)];
   }
   EXPECT_EQ(texts.size(), 8U);

@@ -118,7 +118,8 @@ TEST_F(DetectionsTest, come_back_as_the_same_doubles) {
   RandomStream random(5, RandomPurpose::test, 0, 0);
   std::vector<Detection> detections;
   for (int i = 0; i < 5000; ++i) {
-    Detection detection{ImageId(std::numeric_limits<std::int64_t>::max() - i), CategoryId(i), {}, random.uniform()};
+    Detection detection{
+        ImageId(std::numeric_limits<std::int64_t>::max() - i), CategoryId(i), {}, random.uniform()};
     for (auto& value : detection.bbox_xywh) {
       // Any finite bits: every exponent, denormals and negative numbers among them.
       do {
@@ -145,8 +146,9 @@ TEST_F(DetectionsTest, that_are_not_finite_are_not_written) {
     write_detections(path_, detections);
     FAIL() << "written";
   } catch (const Error& error) {
-    EXPECT_EQ(error.what(), fmt::format("cannot write '{}': detection [1] of image 7 has a score or box that is not finite",
-                                        path_.string()));
+    EXPECT_EQ(error.what(),
+              fmt::format("cannot write '{}': detection [1] of image 7 has a score or box that is not finite",
+                          path_.string()));
   }
   EXPECT_FALSE(std::filesystem::exists(path_));
 }

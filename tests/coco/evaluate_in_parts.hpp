@@ -1,5 +1,5 @@
-// The evaluation as several ranks do it, in one process: images dealt out in turn, outcomes sent as bytes, parts taken
-// in another order than that of the ranks.
+// The evaluation as several ranks do it, in one process: images dealt out in turn, outcomes sent as bytes,
+// parts taken in another order than that of the ranks.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +28,15 @@ inline EvaluationResult evaluate_in_parts(const EvaluationParameters& parameters
   }
   const auto ground_truth = resolve_ground_truth(set.annotations);
   for (const auto& box : ground_truth.boxes) parts[part_of.at(box.image_id)].ground_truth.push_back(box);
-  for (const auto& detection : detections) parts[part_of.at(detection.image_id)].detections.push_back(detection);
+  for (const auto& detection : detections)
+    parts[part_of.at(detection.image_id)].detections.push_back(detection);
 
   const auto category_ids = evaluated_categories(set);
   std::vector<MatchOutcomes> outcomes(part_count);
   for (std::size_t i = 0; i < part_count; ++i) {
     const auto& part = parts[i];
-    const auto bytes =
-        to_bytes(match_images(parameters, {category_ids, part.image_ids, part.ground_truth, part.detections}));
+    const auto bytes = to_bytes(
+        match_images(parameters, {category_ids, part.image_ids, part.ground_truth, part.detections}));
     outcomes[(2 * part_count - 2 - i) % part_count] = match_outcomes_from_bytes(bytes);
   }
   return accumulate(parameters, category_ids, outcomes);

@@ -1,5 +1,6 @@
-// Random small sets, full of what is rare in real ones: ties, crowds, boxes on a coarse grid (so that IoUs fall on
-// thresholds), areas on the borders of size classes, ids used twice, id 0, classes and images without boxes.
+// Random small sets, full of what is rare in real ones: ties, crowds, boxes on a coarse grid (so that IoUs
+// fall on thresholds), areas on the borders of size classes, ids used twice, id 0, classes and images without
+// boxes.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,7 +24,8 @@ class RandomCase {
       const std::int64_t id = (i * 7 + 3) % 11 - 2;  // out of order, one below 0
       set.images.push_back({ImageId(id), "", 0, 0});
     }
-    for (std::uint32_t k = 0; k < category_count; ++k) set.categories.push_back({CategoryId((k * 5 + 2) % 7), ""});
+    for (std::uint32_t k = 0; k < category_count; ++k)
+      set.categories.push_back({CategoryId((k * 5 + 2) % 7), ""});
     make_annotations();
     make_detections();
   }
@@ -40,7 +42,8 @@ class RandomCase {
     if (random_.below(4) == 0) {
       parameters.area_ranges.push_back({"tiny", 0, 0});
       parameters.area_ranges.push_back({"exactly 1024", 1024, 1024});
-      parameters.area_ranges.push_back({"some", 100, 2000});  // 7 ranges of 10 thresholds: more than one word of bits
+      parameters.area_ranges.push_back(
+          {"some", 100, 2000});  // 7 ranges of 10 thresholds: more than one word of bits
     }
   }
 
@@ -96,7 +99,9 @@ class RandomCase {
   RandomStream random_;
 };
 
-std::uint32_t case_count() { return std::getenv("SSD_TEST_LONG") != nullptr ? 50000 : 1000; }
+std::uint32_t case_count() {
+  return std::getenv("SSD_TEST_LONG") != nullptr ? 50000 : 1000;
+}
 
 TEST(Evaluator, agrees_with_a_plain_evaluator_in_every_bit) {
   std::size_t measured_cells = 0;

@@ -1,5 +1,5 @@
-// Published and hand-made evaluation cases: what pycocotools makes of them, to the last bit, and what their sources say;
-// whole and divided over several parts.
+// Published and hand-made evaluation cases: what pycocotools makes of them, to the last bit, and what their
+// sources say; whole and divided over several parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "coco/evaluate.hpp"
-#include "evaluate_in_parts.hpp"
 #include "coco/summary.hpp"
 #include "core/digest.hpp"
 #include "core/error.hpp"
+#include "evaluate_in_parts.hpp"
 
 namespace ssd {
 namespace {
@@ -52,7 +52,8 @@ std::vector<Fixture> published_fixtures() {
     Fixture fixture{name, folder / std::string(entry["gt"]), folder / std::string(entry["dt"]), {}, 1e-12};
     for (std::size_t i = 0; i < kNames.size(); ++i) fixture.expected[i] = entry["stats"][kNames[i]];
     // The file has what its project wants; pycocotools takes annotation id 0 for "unmatched".
-    if (name == "hotcoco_zero_ids") fixture.expected = stats_of(read_json(folder / "pycocotools_results.json")[name]);
+    if (name == "hotcoco_zero_ids")
+      fixture.expected = stats_of(read_json(folder / "pycocotools_results.json")[name]);
     fixtures.push_back(fixture);
   }
   return fixtures;
@@ -82,7 +83,9 @@ TEST_P(EvaluationFixture, gives_the_expected_numbers) {
   }
 }
 
-std::uint32_t crc32_of(const std::vector<double>& values) { return crc32(std::as_bytes(std::span(values))); }
+std::uint32_t crc32_of(const std::vector<double>& values) {
+  return crc32(std::as_bytes(std::span(values)));
+}
 
 TEST_P(EvaluationFixture, has_the_bits_of_pycocotools) {
   const auto& fixture = GetParam();
@@ -119,7 +122,8 @@ TEST_P(EvaluationFixture, survives_a_round_trip_of_the_detections) {
   const auto detections = read_detections(fixture.detections);
   const std::filesystem::path copy = testing::TempDir() + "round_trip_" + fixture.name + ".json";
   write_detections(copy, detections);
-  EXPECT_EQ(evaluate({}, set, read_detections(copy)).result.precision, evaluate({}, set, detections).result.precision);
+  EXPECT_EQ(evaluate({}, set, read_detections(copy)).result.precision,
+            evaluate({}, set, detections).result.precision);
   std::filesystem::remove(copy);
 }
 

@@ -75,8 +75,8 @@ TEST(Match, outcomes_say_true_or_false_positive_for_each_area_and_threshold) {
   EXPECT_THAT(outcomes.blocks, ElementsAre(OutcomeBlock{ImageId(1), 0, 2}));
   EXPECT_THAT(outcomes.scores, ElementsAre(0.9, 0.5));
   EXPECT_THAT(outcomes.ground_truth_counts, ElementsAre(1, 0, 1, 0));
-  // Bits 0-9 are area "all", 20-29 "medium". The IoU of 0.75 reaches six thresholds; a miss in another size class is
-  // ignored there.
+  // Bits 0-9 are area "all", 20-29 "medium". The IoU of 0.75 reaches six thresholds; a miss in another size
+  // class is ignored there.
   const std::uint64_t reached = 0x3f | (std::uint64_t{0x3f} << 20);
   const std::uint64_t missed = 0x3c0 | (std::uint64_t{0x3c0} << 20);
   const std::uint64_t all_and_medium = 0x3ff | (std::uint64_t{0x3ff} << 20);
@@ -90,19 +90,22 @@ TEST(Match, images_and_categories_without_boxes_leave_no_block) {
 }
 
 TEST(Match, detections_of_unknown_images_are_refused_with_their_ids) {
-  const std::vector<Detection> detections{detection(1, kBox, 0.9), detection(7, kBox, 0.8), detection(7, kBox, 0.7),
-                                          detection(9, kBox, 0.6)};
+  const std::vector<Detection> detections{detection(1, kBox, 0.9), detection(7, kBox, 0.8),
+                                          detection(7, kBox, 0.7), detection(9, kBox, 0.6)};
   EXPECT_EQ(error_of([&] { match({}, detections); }),
-            "3 of 4 detections belong to images that are not in the ground truth (ids 7, 9); do both come from the same "
+            "3 of 4 detections belong to images that are not in the ground truth (ids 7, 9); do both come "
+            "from the same "
             "set?");
 }
 
 TEST(Match, what_is_not_finite_is_refused) {
   const double nan = std::nan("");
   const std::vector<Detection> bad_score{detection(1, kBox, 0.9), detection(2, kBox, nan)};
-  EXPECT_EQ(error_of([&] { match({}, bad_score); }), "detection [1] of image 2: its score or box is not finite");
+  EXPECT_EQ(error_of([&] { match({}, bad_score); }),
+            "detection [1] of image 2: its score or box is not finite");
   const std::vector<Detection> bad_box{detection(2, {0, 0, INFINITY, 1}, 0.5)};
-  EXPECT_EQ(error_of([&] { match({}, bad_box); }), "detection [0] of image 2: its score or box is not finite");
+  EXPECT_EQ(error_of([&] { match({}, bad_box); }),
+            "detection [0] of image 2: its score or box is not finite");
   const std::vector<Annotation> bad_truth{truth(4, 2, {0, nan, 1, 1})};
   EXPECT_EQ(error_of([&] { match(bad_truth, {}); }), "annotation 4 of image 2: its box is not finite");
 }
@@ -140,7 +143,8 @@ TEST(GroundTruth, takes_the_last_annotation_of_an_id_for_all) {
     EXPECT_EQ(resolved.boxes[i].bbox_xywh, kElsewhere);
   }
   ASSERT_EQ(resolved.warnings.size(), 1U);
-  EXPECT_THAT(resolved.warnings[0], testing::StartsWith("annotation ids used more than once: 5; as in pycocotools only the last"));
+  EXPECT_THAT(resolved.warnings[0],
+              testing::StartsWith("annotation ids used more than once: 5; as in pycocotools only the last"));
 }
 
 TEST(GroundTruth, warns_of_id_0) {
@@ -154,8 +158,9 @@ TEST(GroundTruth, warning_of_repeated_ids_names_the_first_few) {
   std::vector<Annotation> annotations;
   for (std::int64_t id = 1; id <= 8; ++id) annotations.push_back(truth(id, 1, kBox));
   for (std::int64_t id = 8; id >= 1; --id) annotations.push_back(truth(id, 1, kBox));
-  EXPECT_THAT(resolve_ground_truth(annotations).warnings[0],
-              testing::StartsWith("annotation ids used more than once: 8, 7, 6, 5, 4, ... (8 annotations); as in"));
+  EXPECT_THAT(
+      resolve_ground_truth(annotations).warnings[0],
+      testing::StartsWith("annotation ids used more than once: 8, 7, 6, 5, 4, ... (8 annotations); as in"));
 }
 
 TEST(MatchOutcomes, come_through_a_buffer_unchanged) {
@@ -186,7 +191,8 @@ TEST(MatchOutcomes, a_buffer_cut_off_or_longer_or_of_something_else_is_refused) 
 
 TEST(Accumulate, an_image_in_two_parts_is_refused) {
   const std::vector<MatchOutcomes> parts{match({}, {}), match({}, {})};
-  EXPECT_EQ(error_of([&] { accumulate({}, kCategories, parts); }), "evaluation: image 1 was matched by two ranks");
+  EXPECT_EQ(error_of([&] { accumulate({}, kCategories, parts); }),
+            "evaluation: image 1 was matched by two ranks");
 }
 
 TEST(Accumulate, parts_made_with_other_parameters_are_refused) {
@@ -212,8 +218,9 @@ TEST(Evaluate, says_what_makes_the_numbers_surprising) {
   const std::vector<Detection> detections{detection(1, kBox, 0.9), detection(1, kBox, 0.8, 5)};
   const auto evaluation = evaluate({}, set, detections);
   EXPECT_THAT(evaluation.warnings,
-              ElementsAre(HasSubstr("id 0"), "1 of 2 detections are of categories that are not in the ground truth; they "
-                                             "do not count"));
+              ElementsAre(HasSubstr("id 0"),
+                          "1 of 2 detections are of categories that are not in the ground truth; they "
+                          "do not count"));
 }
 
 }  // namespace

@@ -14,13 +14,15 @@ namespace {
 using Cell = std::pair<ImageId, CategoryId>;
 
 struct ImageResult {
-  std::vector<double> scores;                       // of the detections, best first
-  std::vector<std::vector<std::int64_t>> matches;   // (T, D): id of the matched ground truth, 0: none
+  std::vector<double> scores;                        // of the detections, best first
+  std::vector<std::vector<std::int64_t>> matches;    // (T, D): id of the matched ground truth, 0: none
   std::vector<std::vector<bool>> detection_ignored;  // (T, D)
-  std::vector<bool> truth_ignored;                  // (G)
+  std::vector<bool> truth_ignored;                   // (G)
 };
 
-double box_area(const BoxXywh& box) { return box[2] * box[3]; }
+double box_area(const BoxXywh& box) {
+  return box[2] * box[3];
+}
 
 double box_iou(const BoxXywh& d, const BoxXywh& g, bool crowd) {
   const double w = std::min(d[0] + d[2], g[0] + g[2]) - std::max(d[0], g[0]);
@@ -31,10 +33,13 @@ double box_iou(const BoxXywh& d, const BoxXywh& g, bool crowd) {
 
 ImageResult evaluate_image(const EvaluationParameters& parameters, std::vector<Annotation> truths,
                            std::vector<Detection> detections, const AreaRange& range) {
-  const auto is_ignored = [&](const Annotation& g) { return g.is_crowd || g.area < range.low || g.area > range.high; };
+  const auto is_ignored = [&](const Annotation& g) {
+    return g.is_crowd || g.area < range.low || g.area > range.high;
+  };
   std::stable_sort(truths.begin(), truths.end(),
                    [&](const auto& a, const auto& b) { return is_ignored(a) < is_ignored(b); });
-  std::stable_sort(detections.begin(), detections.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  std::stable_sort(detections.begin(), detections.end(),
+                   [](const auto& a, const auto& b) { return a.score > b.score; });
   const auto limit = static_cast<std::size_t>(parameters.max_detections.back());
   if (detections.size() > limit) detections.resize(limit);
 
@@ -140,7 +145,8 @@ ReferenceResult reference_evaluation(const EvaluationParameters& parameters, con
                                      std::span<const Detection> detections) {
   auto truths = indexed_truths(set);
   std::map<Cell, std::vector<Detection>> found;
-  for (const auto& detection : detections) found[{detection.image_id, detection.category_id}].push_back(detection);
+  for (const auto& detection : detections)
+    found[{detection.image_id, detection.category_id}].push_back(detection);
   std::set<ImageId> images;
   std::set<CategoryId> categories;
   for (const auto& image : set.images) images.insert(image.id);
@@ -171,7 +177,8 @@ ReferenceResult reference_evaluation(const EvaluationParameters& parameters, con
           result.recall[((t * categories.size() + k) * a_count + a) * m_count + m] = curve.final_recall();
           for (std::size_t r = 0; r < r_count; ++r) {
             const auto index = (((t * r_count + r) * categories.size() + k) * a_count + a) * m_count + m;
-            std::tie(result.precision[index], result.scores[index]) = curve.at(parameters.recall_thresholds[r]);
+            std::tie(result.precision[index], result.scores[index]) =
+                curve.at(parameters.recall_thresholds[r]);
           }
         }
       }

@@ -1,5 +1,5 @@
-// A plain COCO bbox evaluator for comparison: slow, step by step as pycocotools does it, sharing nothing with the
-// evaluator it checks but the data types.
+// A plain COCO bbox evaluator for comparison: slow, step by step as pycocotools does it, sharing nothing with
+// the evaluator it checks but the data types.
 #pragma once
 
 #include <span>

@@ -20,7 +20,8 @@ struct Example {
     set.annotations = {{1, ImageId(1), CategoryId(2), {10, 10, 40, 40}, 1600, false},
                        {2, ImageId(1), CategoryId(7), {10, 10, 40, 40}, 1600, false},
                        {3, ImageId(1), CategoryId(2), {100, 10, 40, 40}, 1600, true}};
-    detections = {{ImageId(1), CategoryId(2), {10, 10, 40, 40}, 0.9}, {ImageId(1), CategoryId(5), {0, 0, 9, 9}, 0.8}};
+    detections = {{ImageId(1), CategoryId(2), {10, 10, 40, 40}, 0.9},
+                  {ImageId(1), CategoryId(5), {0, 0, 9, 9}, 0.8}};
   }
 };
 
@@ -30,7 +31,7 @@ TEST(Summary, of_categories_is_in_the_order_of_ids_and_agrees_with_the_whole) {
   const auto categories = summarize_categories(result, example.set.categories);
   ASSERT_EQ(categories.size(), 3U);
   EXPECT_EQ(categories[0].name, "cat");
-  EXPECT_EQ(categories[0].box_count, 1);  // a crowd is no box to find
+  EXPECT_EQ(categories[0].box_count, 1);    // a crowd is no box to find
   EXPECT_NEAR(categories[0].ap, 1, 1e-15);  // tp / (tp + 2^-52)
   EXPECT_NEAR(categories[0].ap50, 1, 1e-15);
   EXPECT_EQ(categories[1].name, "a long name");
@@ -90,7 +91,8 @@ TEST(Summary, needs_three_limits_of_detections) {
   EXPECT_THROW(summarize(evaluate(parameters, example.set, example.detections).result), Error);
 }
 
-// numpy 2.4.6: (1.0 / numpy.arange(1, n + 1)).sum(). A sum from left to right differs for n = 128, 129, 300, 1000, 12345.
+// numpy 2.4.6: (1.0 / numpy.arange(1, n + 1)).sum(). A sum from left to right differs for n = 128, 129, 300,
+// 1000, 12345.
 TEST(PairwiseSum, has_the_bits_of_numpy) {
   const auto harmonic = [](int n) {
     std::vector<double> values;

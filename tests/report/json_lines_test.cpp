@@ -47,11 +47,13 @@ TEST_F(JsonLinesTest, lines_have_the_keys_and_types_of_dllogger) {
   JsonLines log(path_);
   log.log({3, 120}, {{"loss", 4.25}, {"lr", 0.0026}});
   const auto line = parsed(0);
-  EXPECT_THAT(keys(line), testing::ElementsAre("timestamp", "datetime", "elapsedtime", "type", "step", "data"));
+  EXPECT_THAT(keys(line),
+              testing::ElementsAre("timestamp", "datetime", "elapsedtime", "type", "step", "data"));
   EXPECT_EQ(line["type"], "LOG");
   EXPECT_EQ(line["step"], Json({3, 120}));
   EXPECT_EQ(line["data"].dump(), R"({"loss":4.25,"lr":0.0026})");
-  EXPECT_THAT(line["timestamp"].get<std::string>(), testing::MatchesRegex("[0-9]+\\.[0-9][0-9][0-9][0-9][0-9][0-9]"));
+  EXPECT_THAT(line["timestamp"].get<std::string>(),
+              testing::MatchesRegex("[0-9]+\\.[0-9][0-9][0-9][0-9][0-9][0-9]"));
   EXPECT_THAT(line["datetime"].get<std::string>(),
               testing::MatchesRegex("....-..-.. [0-9][0-9]:[0-9][0-9]:[0-9][0-9]\\.[0-9]+"));
   EXPECT_GE(std::stod(line["elapsedtime"].get<std::string>()), 0.0);
@@ -95,7 +97,8 @@ TEST_F(JsonLinesTest, a_line_cut_off_by_a_kill_spoils_no_other) {
 
 TEST_F(JsonLinesTest, numbers_that_are_not_finite_and_broken_text_stay_valid_json) {
   JsonLines log(path_);
-  log.log(1, {{"loss", std::nan("")}, {"scale", std::numeric_limits<double>::infinity()}, {"name", "a\xff\n"}});
+  log.log(1,
+          {{"loss", std::nan("")}, {"scale", std::numeric_limits<double>::infinity()}, {"name", "a\xff\n"}});
   ASSERT_EQ(lines().size(), 1U);
   EXPECT_TRUE(parsed(0)["data"]["loss"].is_null());
   EXPECT_TRUE(parsed(0)["data"]["scale"].is_null());

@@ -17,7 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// Whether every element that is opened is closed in order, with quoted attributes and no stray markup in between.
+// Whether every element that is opened is closed in order, with quoted attributes and no stray markup in
+// between.
 bool is_well_formed(std::string_view xml) {
   std::vector<std::string> open;
   std::size_t roots = 0;
@@ -38,7 +39,8 @@ bool is_well_formed(std::string_view xml) {
     if (end == std::string_view::npos) return false;
     auto tag = xml.substr(1, end - 1);
     xml.remove_prefix(end + 1);
-    if (std::count(tag.begin(), tag.end(), '"') % 2 != 0 || tag.find('<') != std::string_view::npos) return false;
+    if (std::count(tag.begin(), tag.end(), '"') % 2 != 0 || tag.find('<') != std::string_view::npos)
+      return false;
     if (tag.starts_with('/')) {
       if (open.empty() || open.back() != tag.substr(1)) return false;
       open.pop_back();
@@ -66,8 +68,10 @@ TEST(Plot, the_corners_of_the_data_are_the_corners_of_the_axes) {
 }
 
 TEST(Plot, has_title_labels_ticks_and_a_legend_entry_for_each_series) {
-  const auto svg = svg_of({"Loss", "iteration", "loss", {{"train", {{0, 1}, {100, 3}}}, {"val", {{0, 2}, {100, 2}}}}});
-  for (const char* text : {">Loss<", ">iteration<", ">loss<", ">train<", ">val<", ">0<", ">100<", ">2<", ">3<"}) {
+  const auto svg =
+      svg_of({"Loss", "iteration", "loss", {{"train", {{0, 1}, {100, 3}}}, {"val", {{0, 2}, {100, 2}}}}});
+  for (const char* text :
+       {">Loss<", ">iteration<", ">loss<", ">train<", ">val<", ">0<", ">100<", ">2<", ">3<"}) {
     EXPECT_THAT(svg, HasSubstr(text));
   }
   EXPECT_EQ(count_of(svg, "<polyline"), 2U);
@@ -89,9 +93,13 @@ TEST(Plot, values_that_are_not_finite_leave_a_gap) {
 
 TEST(Plot, nothing_and_one_point_and_a_constant_can_be_drawn) {
   const double infinity = std::numeric_limits<double>::infinity();
-  for (const auto& points : std::vector<std::vector<PlotPoint>>{
-           {}, {{5, 5}}, {{0, 0}}, {{0, -3}, {1, -3}}, {{infinity, 0}}, {{1e-300, 1e300}, {2e-300, -1.7e308}},
-           {{1e15, 1e15}, {1e15 + 1, 1e15 - 1}}}) {
+  for (const auto& points : std::vector<std::vector<PlotPoint>>{{},
+                                                                {{5, 5}},
+                                                                {{0, 0}},
+                                                                {{0, -3}, {1, -3}},
+                                                                {{infinity, 0}},
+                                                                {{1e-300, 1e300}, {2e-300, -1.7e308}},
+                                                                {{1e15, 1e15}, {1e15 + 1, 1e15 - 1}}}) {
     const auto svg = svg_of({"t", "x", "y", {{"s", points}}});
     EXPECT_TRUE(is_well_formed(svg));
     EXPECT_THAT(svg, Not(HasSubstr("nan")));

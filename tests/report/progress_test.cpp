@@ -49,10 +49,9 @@ TEST(Progress, writes_sparse_whole_lines_where_there_is_no_terminal) {
     progress.advance(10);
   }
   progress.finish();
-  EXPECT_THAT(stage.written,
-              ElementsAre("packing: 30/1000 images (3 %), 10 images/s, 1 min 37 s left\n",
-                          "packing: 330/1000 images (33 %), 10 images/s, 1 min 07 s left\n",
-                          "packing: 400 images in 40 s, 10 images/s\n"));
+  EXPECT_THAT(stage.written, ElementsAre("packing: 30/1000 images (3 %), 10 images/s, 1 min 37 s left\n",
+                                         "packing: 330/1000 images (33 %), 10 images/s, 1 min 07 s left\n",
+                                         "packing: 400 images in 40 s, 10 images/s\n"));
 }
 
 TEST(Progress, draws_over_its_own_line_on_a_terminal) {
@@ -67,7 +66,8 @@ TEST(Progress, draws_over_its_own_line_on_a_terminal) {
   progress.finish();
   ASSERT_EQ(stage.written.size(), 3U);
   EXPECT_EQ(stage.written[0], "\rscoring: 1/20 images (5 %), 0.0 images/s, 31 min 40 s left");
-  EXPECT_EQ(stage.written[1], "\rscoring: 19/20 images (95 %), 0.1 images/s, 11 s left     ");  // covers the first
+  EXPECT_EQ(stage.written[1],
+            "\rscoring: 19/20 images (95 %), 0.1 images/s, 11 s left     ");  // covers the first
   EXPECT_THAT(stage.written[2], testing::StartsWith("\rscoring: 20 images in 3 min 21 s, 0.1 images/s"));
   EXPECT_THAT(stage.written[2], testing::EndsWith("\n"));
 }
