@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kLargestFileBytes = std::uint64_t{1} << 31;  // no photograph; and four bytes hold its size
+constexpr std::uint64_t kLargestFileBytes = std::uint64_t{1}
+                                            << 31;  // no photograph; and four bytes hold its size
 
 class FileDescriptor {
  public:
@@ -33,7 +34,7 @@ class FileDescriptor {
 std::vector<std::byte> read_file(const fs::path& path) {
   const FileDescriptor file(path);
   if (file.value() < 0) throw Error(std::strerror(errno));
-  struct stat status{};
+  struct stat status {};
   if (::fstat(file.value(), &status) != 0) throw Error(std::strerror(errno));
   SSD_VALIDATE(S_ISREG(status.st_mode), "not a file");
   const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -59,12 +60,18 @@ std::uint32_t colour_flags(const JpegInfo& info) {
 
 const char* describe(ImageProblemKind kind) {
   switch (kind) {
-    case ImageProblemKind::none: return "good images";
-    case ImageProblemKind::missing: return "images whose file is missing";
-    case ImageProblemKind::unreadable: return "images whose file cannot be read";
-    case ImageProblemKind::not_jpeg: return "images that cannot be decoded";
-    case ImageProblemKind::cut_off: return "images that are cut off";
-    case ImageProblemKind::wrong_size: return "images whose size is not the JSON's";
+    case ImageProblemKind::none:
+      return "good images";
+    case ImageProblemKind::missing:
+      return "images whose file is missing";
+    case ImageProblemKind::unreadable:
+      return "images whose file cannot be read";
+    case ImageProblemKind::not_jpeg:
+      return "images that cannot be decoded";
+    case ImageProblemKind::cut_off:
+      return "images that are cut off";
+    case ImageProblemKind::wrong_size:
+      return "images whose size is not the JSON's";
   }
   return "images with an unknown problem";
 }
@@ -97,7 +104,8 @@ CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder
 
   if (image.file_name.empty()) return fail(ImageProblemKind::missing, "the JSON gives no file_name");
   std::error_code error;
-  if (fs::status(path, error).type() == fs::file_type::not_found) return fail(ImageProblemKind::missing, "missing");
+  if (fs::status(path, error).type() == fs::file_type::not_found)
+    return fail(ImageProblemKind::missing, "missing");
   try {
     result.jpeg = read_file(path);
   } catch (const Error& reason) {
@@ -117,12 +125,13 @@ CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder
   record.stored_height = info.height;
   record.source_orientation = info.orientation;
   if (decoder_.is_cut_off())
-    return fail(ImageProblemKind::cut_off, fmt::format("its {} bytes end before the picture does", result.jpeg.size()));
+    return fail(ImageProblemKind::cut_off,
+                fmt::format("its {} bytes end before the picture does", result.jpeg.size()));
   Raster raster;
   if (!decide_raster(image, info, raster))
     return fail(ImageProblemKind::wrong_size,
-                fmt::format("the JSON says {} x {}, the picture has {} x {} (EXIF orientation {})", image.width,
-                            image.height, info.width, info.height, info.orientation));
+                fmt::format("the JSON says {} x {}, the picture has {} x {} (EXIF orientation {})",
+                            image.width, image.height, info.width, info.height, info.orientation));
   record.image.width = raster.width;
   record.image.height = raster.height;
   record.orientation = raster.orientation;

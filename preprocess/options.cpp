@@ -27,7 +27,9 @@ constexpr unsigned kMostThreads = 1024;
 constexpr unsigned kHelpColumns = 100;
 
 // Cores that this process may run on.
-unsigned allowed_cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+unsigned allowed_cores() {
+  return std::max(1U, std::thread::hardware_concurrency());
+}
 
 struct OptionTable {
   po::options_description input{"What is packed (default: both splits of COCO)", kHelpColumns};
@@ -36,24 +38,27 @@ struct OptionTable {
   po::options_description hidden;
 
   OptionTable() {
-    input.add_options()                                                                            //
-        ("split", po::value<std::string>()->value_name("train|val"), "pack this split alone")      //
+    input.add_options()                                                                        //
+        ("split", po::value<std::string>()->value_name("train|val"), "pack this split alone")  //
         ("annotations", po::value<std::string>()->value_name("FILE"),
-         "a COCO-style detection JSON with any classes, for sets laid out otherwise than COCO; needs --split and "
-         "--images")  //
-        ("images", po::value<std::string>()->value_name("DIR"), "the folder that the JSON's file names start from");
+         "a COCO-style detection JSON with any classes, for sets laid out otherwise than COCO; needs --split "
+         "and --images")  //
+        ("images", po::value<std::string>()->value_name("DIR"),
+         "the folder that the JSON's file names start from");
     output.add_options()  //
         ("shard-size", po::value<std::string>()->value_name("BYTES")->default_value("256MiB"),
          "JPEG data of a shard, with K, M, G (powers of 1024) or kB, MB, GB; about as much memory is used")  //
         ("threads", po::value<std::string>()->value_name("N"),
-         fmt::format("threads that read and check pictures (default: allowed cores, here {})", allowed_cores())
+         fmt::format("threads that read and check pictures (default: allowed cores, here {})",
+                     allowed_cores())
              .c_str())  //
         ("skip-bad",
-         "leave out train images and annotations that cannot be used, keep such val images without a picture; the "
+         "leave out train images and annotations that cannot be used, keep such val images without a "
+         "picture; the "
          "default is to list them all and to fail")  //
         ("force", "replace a complete set that is in OUT already");
-    other.add_options()                            //
-        ("help,h", "print this text and stop")     //
+    other.add_options()                         //
+        ("help,h", "print this text and stop")  //
         ("version", "print versions and stop");
     hidden.add_options()("paths", po::value<std::vector<std::string>>());
   }
@@ -67,7 +72,8 @@ struct OptionTable {
     try {
       // Without guessing: --thr must not be taken for --threads.
       const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-      po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(style).run(), values);
+      po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(style).run(),
+                values);
       po::notify(values);
     } catch (const po::error& error) {
       throw UsageError(fmt::format("{}; see ssd_preprocess --help", error.what()));
@@ -77,13 +83,17 @@ struct OptionTable {
 
   std::string help() const {
     std::ostringstream text;
-    text << "Packs a COCO detection data set into the HDF5 shards that ssd_train and ssd_eval read. Once is enough.\n\n"
-            "  ssd_preprocess [options] COCO OUT\n"
-            "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n\n"
-            "COCO holds annotations/instances_{train,val}2017.json, train2017/ and val2017/. OUT is made where it is\n"
-            "missing. Every picture is decoded once to check it. Equal input and options give equal bytes.\n\n"
-         << input << "\n" << output << "\n" << other
-         << "\nExit code: 0 done, 1 failed, 2 wrong usage.\n";
+    text
+        << "Packs a COCO detection data set into the HDF5 shards that ssd_train and ssd_eval read. Once is "
+           "enough.\n\n"
+           "  ssd_preprocess [options] COCO OUT\n"
+           "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n\n"
+           "COCO holds annotations/instances_{train,val}2017.json, train2017/ and val2017/. OUT is made "
+           "where it is\n"
+           "missing. Every picture is decoded once to check it. Equal input and options give equal bytes.\n\n"
+        << input << "\n"
+        << output << "\n"
+        << other << "\nExit code: 0 done, 1 failed, 2 wrong usage.\n";
     return text.str();
   }
 };
@@ -108,7 +118,8 @@ unsigned parse_threads(const std::string& text) {
   if (text.empty()) return allowed_cores();
   unsigned count = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > kMostThreads)
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 ||
+      count > kMostThreads)
     throw UsageError(fmt::format("--threads '{}': a number from 1 to {}", text, kMostThreads));
   return count;
 }
@@ -125,8 +136,8 @@ void place_paths(const std::vector<std::string>& paths, PreprocessOptions& optio
   if (options.annotations.empty() || options.images.empty() || !options.split)
     throw UsageError("--annotations, --images and --split go together; see ssd_preprocess --help");
   if (paths.size() != 1)
-    throw UsageError(
-        fmt::format("{} paths given; with --annotations only OUT is expected; see ssd_preprocess --help", paths.size()));
+    throw UsageError(fmt::format(
+        "{} paths given; with --annotations only OUT is expected; see ssd_preprocess --help", paths.size()));
   options.output = paths[0];
 }
 
@@ -149,7 +160,8 @@ std::optional<PreprocessOptions> parse_options(int argc, const char* const* argv
   options.threads = parse_threads(text_of(values, "threads"));
   options.force = values.count("force") != 0;
   options.skip_bad = values.count("skip-bad") != 0;
-  place_paths(values.count("paths") == 0 ? std::vector<std::string>() : values["paths"].as<std::vector<std::string>>(),
+  place_paths(values.count("paths") == 0 ? std::vector<std::string>()
+                                         : values["paths"].as<std::vector<std::string>>(),
               options);
   return options;
 }
@@ -173,7 +185,8 @@ std::uint64_t parse_byte_count(std::string_view option, std::string_view text) {
   std::uint64_t number = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view suffix(result.ptr, static_cast<std::size_t>(text.data() + text.size() - result.ptr));
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == suffix; });
+  const auto unit =
+      std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == suffix; });
   if (result.ec != std::errc{} || unit == kUnits.end() ||
       number > std::numeric_limits<std::uint64_t>::max() / unit->bytes)
     throw UsageError(fmt::format("{} '{}': a number of bytes such as 256MiB", option, text));

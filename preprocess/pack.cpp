@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <unordered_map>
 
 #include "core/error.hpp"
@@ -32,7 +34,8 @@ bool is_trainable(const BoxXywh& box, const ImageEntry& image) {
 }
 
 // First image of each shard: as many as fit by the sizes of their files, at least one.
-std::vector<std::size_t> plan_shards(const std::vector<std::uint64_t>& file_bytes, std::uint64_t shard_bytes) {
+std::vector<std::size_t> plan_shards(const std::vector<std::uint64_t>& file_bytes,
+                                     std::uint64_t shard_bytes) {
   std::vector<std::size_t> first_images;
   std::uint64_t filled = 0;
   for (std::size_t i = 0; i < file_bytes.size(); ++i) {
@@ -48,7 +51,8 @@ std::vector<std::size_t> plan_shards(const std::vector<std::uint64_t>& file_byte
 std::string describe_bytes(std::uint64_t bytes) {
   const auto value = static_cast<double>(bytes);
   if (bytes < 1'000'000) return fmt::format("{:.1f} kB", value / 1e3);
-  return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", value / 1e6) : fmt::format("{:.2f} GB", value / 1e9);
+  return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", value / 1e6)
+                               : fmt::format("{:.2f} GB", value / 1e9);
 }
 
 class SplitPacker {
@@ -65,8 +69,8 @@ class SplitPacker {
     group_annotations();
     measure_files();
     const auto plan = plan_shards(file_bytes_, options_.shard_bytes);
-    SSD_VALIDATE(plan.size() <= kMostShards, "{}: {} shards of {}; at most {}: give a larger --shard-size", name_,
-                 plan.size(), describe_bytes(options_.shard_bytes), kMostShards);
+    SSD_VALIDATE(plan.size() <= kMostShards, "{}: {} shards of {}; at most {}: give a larger --shard-size",
+                 name_, plan.size(), describe_bytes(options_.shard_bytes), kMostShards);
     identity_ = make_identity();
     if (is_done_already()) return;
     if (const auto count = folder_.remove_leftovers())
@@ -115,7 +119,8 @@ class SplitPacker {
                                              });
     if (found != 0) return;
     const auto nearby = find_images_nearby(source_.images, set_.images.front().file_name);
-    throw Error(fmt::format("{}: 0 of {} images found in '{}'{}", name_, set_.images.size(), source_.images.string(),
+    throw Error(fmt::format("{}: 0 of {} images found in '{}'{}", name_, set_.images.size(),
+                            source_.images.string(),
                             nearby.empty() ? fmt::format(" (looked for '{}')", set_.images.front().file_name)
                                            : fmt::format("; did you mean '{}'?", nearby.string())));
   }
@@ -165,14 +170,17 @@ class SplitPacker {
   bool is_done_already() const {
     if (options_.force) return false;
     const auto existing = folder_.existing(identity_);
-    SSD_VALIDATE(existing != ExistingSet::other,
-                 "{}: '{}' holds other {} shards, made from another input or with other options, or damaged; --force "
-                 "replaces them",
-                 name_, options_.output.string(), name_);
+    SSD_VALIDATE(
+        existing != ExistingSet::other,
+        "{}: '{}' holds other {} shards, made from another input or with other options, or damaged; --force "
+        "replaces them",
+        name_, options_.output.string(), name_);
     if (existing == ExistingSet::none) return false;
-    log_info("{}: '{}' holds these shards already (same annotations, file names, sizes and options); --force packs "
-             "them again",
-             name_, options_.output.string());
+    log_info(
+        "{}: '{}' holds these shards already (same annotations, file names, sizes and options); --force "
+        "packs "
+        "them again",
+        name_, options_.output.string());
     return true;
   }
 
@@ -192,10 +200,14 @@ class SplitPacker {
       return checker.check(set_.images[i], source_.images);
     };
     const auto take = [&](std::size_t i, CheckedImage&& image) {
-      if (shard + (writer ? 1 : 0) < shard_count && first_images[shard + (writer ? 1 : 0)] == i) {
+      if (std::binary_search(first_images.begin(), first_images.end(), i)) {
         finish_shard();
+        const auto end = shard + 1 < shard_count ? first_images[shard + 1] : file_bytes_.size();
+        const auto bytes = std::reduce(file_bytes_.begin() + static_cast<std::ptrdiff_t>(i),
+                                       file_bytes_.begin() + static_cast<std::ptrdiff_t>(end));
         writer = std::make_unique<ShardWriter>(
-            ShardHeader{source_.split, shard, shard_count, identity_, options_text()}, set_.categories);
+            ShardHeader{source_.split, shard, shard_count, identity_, options_text()}, set_.categories,
+            bytes);
       }
       take_image(i, std::move(image), *writer);
       progress.advance();
@@ -231,7 +243,8 @@ class SplitPacker {
   void report_problems() const {
     for (const auto& line : findings_.lines(name_)) log_line(line);
     SSD_VALIDATE(is_packing(),
-                 "{}: {} problems in the input, listed above; nothing was written; mend them, or leave out what is bad "
+                 "{}: {} problems in the input, listed above; nothing was written; mend them, or leave out "
+                 "what is bad "
                  "with --skip-bad",
                  name_, findings_.count());
     SSD_VALIDATE(summary_.image_count() != 0, "{}: no image is left to pack", name_);
@@ -278,6 +291,8 @@ class SplitPacker {
 
 }  // namespace
 
-void pack_split(const SplitSource& source, const PreprocessOptions& options) { SplitPacker(source, options).run(); }
+void pack_split(const SplitSource& source, const PreprocessOptions& options) {
+  SplitPacker(source, options).run();
+}
 
 }  // namespace ssd

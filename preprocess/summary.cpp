@@ -22,7 +22,8 @@ bool leaves_image(const BoxXywh& box, const ImageEntry& image) {
 
 std::size_t count_duplicate_boxes(const std::vector<AnnotationToWrite>& annotations) {
   std::vector<std::tuple<CategoryId, BoxXywh>> boxes;
-  for (const auto& entry : annotations) boxes.emplace_back(entry.annotation.category_id, entry.annotation.bbox_xywh);
+  for (const auto& entry : annotations)
+    boxes.emplace_back(entry.annotation.category_id, entry.annotation.bbox_xywh);
   std::sort(boxes.begin(), boxes.end());
   return boxes.size() - static_cast<std::size_t>(std::unique(boxes.begin(), boxes.end()) - boxes.begin());
 }
@@ -126,15 +127,16 @@ std::vector<std::string> Summary::lines() const {
 std::vector<std::string> Summary::warnings() const {
   std::vector<std::string> warnings;
   if (boxes_ > 0 && static_cast<double>(boxes_leaving_) > kSuspiciousShare * static_cast<double>(boxes_))
-    warnings.push_back(
-        fmt::format("{} of {} boxes leave their image: does the JSON hold corners (x1 y1 x2 y2)? bbox is left, top, "
-                    "width, height",
-                    boxes_leaving_, boxes_));
-  if (duplicate_annotation_ids_ != 0)
     warnings.push_back(fmt::format(
-        "{} annotations use an id that was used before (the first is {}): all are kept for training, but evaluation as "
-        "pycocotools does it keeps the last one alone",
-        duplicate_annotation_ids_, first_duplicate_id_));
+        "{} of {} boxes leave their image: does the JSON hold corners (x1 y1 x2 y2)? bbox is left, top, "
+        "width, height",
+        boxes_leaving_, boxes_));
+  if (duplicate_annotation_ids_ != 0)
+    warnings.push_back(
+        fmt::format("{} annotations use an id that was used before (the first is {}): all are kept for "
+                    "training, but evaluation as "
+                    "pycocotools does it keeps the last one alone",
+                    duplicate_annotation_ids_, first_duplicate_id_));
   return warnings;
 }
 

@@ -35,9 +35,9 @@ class TiffNumbers {
 };
 
 bool starts_with(std::span<const std::byte> bytes, std::span<const char> text) {
-  return bytes.size() >= text.size() && std::equal(text.begin(), text.end(), bytes.begin(), [](char a, std::byte b) {
-           return static_cast<std::byte>(a) == b;
-         });
+  return bytes.size() >= text.size() &&
+         std::equal(text.begin(), text.end(), bytes.begin(),
+                    [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ struct ErrorHandler {
   bool has_several_scans;
 };
 
-ErrorHandler& handler_of(j_common_ptr info) { return *reinterpret_cast<ErrorHandler*>(info->err); }
+ErrorHandler& handler_of(j_common_ptr info) {
+  return *reinterpret_cast<ErrorHandler*>(info->err);
+}
 
 [[noreturn]] void leave_with_error(j_common_ptr info) {
   auto& handler = handler_of(info);
@@ -126,7 +128,8 @@ struct JpegDecoder::State {
     for (std::size_t x = 0; x < info.output_width; ++x) {
       const std::uint8_t* cmyk = cmyk_row.data() + 4 * x;
       const int k = cmyk[3] ^ flip;
-      for (std::size_t c = 0; c < 3; ++c) rgb[3 * x + c] = static_cast<std::uint8_t>((cmyk[c] ^ flip) * k / 255);
+      for (std::size_t c = 0; c < 3; ++c)
+        rgb[3 * x + c] = static_cast<std::uint8_t>((cmyk[c] ^ flip) * k / 255);
     }
   }
 
@@ -178,7 +181,9 @@ JpegInfo JpegDecoder::read_info(std::span<const std::byte> bytes) {
   return result;
 }
 
-JpegInfo read_jpeg_info(std::span<const std::byte> bytes) { return JpegDecoder().read_info(bytes); }
+JpegInfo read_jpeg_info(std::span<const std::byte> bytes) {
+  return JpegDecoder().read_info(bytes);
+}
 
 RgbImage apply_orientation(const RgbImage& stored, int orientation) {
   SSD_EXPECT(orientation >= 1 && orientation <= 8);

@@ -19,8 +19,8 @@ struct RgbImage {
 struct JpegInfo {
   int width = 0;  // of the stored raster, before any rotation
   int height = 0;
-  int components = 0;    // 1 gray, 3 colour, 4 CMYK or YCCK
-  int orientation = 1;   // EXIF tag 0x0112, 1 to 8; 1 where there is none or it is broken
+  int components = 0;   // 1 gray, 3 colour, 4 CMYK or YCCK
+  int orientation = 1;  // EXIF tag 0x0112, 1 to 8; 1 where there is none or it is broken
 };
 
 // Reads the headers only. Throws Error: not a JPEG, cut off, not supported (12 bit, lossless).

@@ -26,7 +26,9 @@ bool take(std::string_view& text, std::string_view expected) {
 
 }  // namespace
 
-const char* split_name(Split split) { return split == Split::train ? "train" : "val"; }
+const char* split_name(Split split) {
+  return split == Split::train ? "train" : "val";
+}
 
 std::string shard_file_name(const ShardName& name) {
   SSD_EXPECT(name.index < name.count && name.count <= kMostShards);
@@ -46,6 +48,8 @@ std::optional<ShardName> parse_shard_file_name(std::string_view file_name) {
   return std::nullopt;
 }
 
-std::string manifest_file_name(Split split) { return fmt::format("{}.manifest.json", split_name(split)); }
+std::string manifest_file_name(Split split) {
+  return fmt::format("{}.manifest.json", split_name(split));
+}
 
 }  // namespace ssd

@@ -9,7 +9,8 @@
 namespace ssd {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "shards are read and written in the machine's byte order");
+static_assert(std::endian::native == std::endian::little,
+              "shards are read and written in the machine's byte order");
 
 // Before any other call: errors are ours to print, and no clean-up at exit (after a full disk it would write again).
 void prepare_library() {
@@ -44,12 +45,18 @@ std::string take_error_stack() {
 
 hid_t file_type(Hdf5Number number) {
   switch (number) {
-    case Hdf5Number::uint8: return H5T_STD_U8LE;
-    case Hdf5Number::int32: return H5T_STD_I32LE;
-    case Hdf5Number::uint32: return H5T_STD_U32LE;
-    case Hdf5Number::int64: return H5T_STD_I64LE;
-    case Hdf5Number::uint64: return H5T_STD_U64LE;
-    case Hdf5Number::float64: return H5T_IEEE_F64LE;
+    case Hdf5Number::uint8:
+      return H5T_STD_U8LE;
+    case Hdf5Number::int32:
+      return H5T_STD_I32LE;
+    case Hdf5Number::uint32:
+      return H5T_STD_U32LE;
+    case Hdf5Number::int64:
+      return H5T_STD_I64LE;
+    case Hdf5Number::uint64:
+      return H5T_STD_U64LE;
+    case Hdf5Number::float64:
+      return H5T_IEEE_F64LE;
   }
   SSD_EXPECT(false);
   return H5I_INVALID_HID;
@@ -152,7 +159,8 @@ void create_hdf5_group(const Hdf5File& file, const char* name) {
 void write_hdf5_dataset(const Hdf5File& file, const char* name, Hdf5Layout layout, std::uint64_t row_count,
                         std::span<const std::byte> values) {
   const std::array<hsize_t, 2> extents{row_count, layout.columns};
-  const Hdf5Space space(H5Screate_simple(layout.columns == 1 ? 1 : 2, extents.data(), nullptr), "H5Screate_simple");
+  const Hdf5Space space(H5Screate_simple(layout.columns == 1 ? 1 : 2, extents.data(), nullptr),
+                        "H5Screate_simple");
   const auto creation = without_times(H5P_DATASET_CREATE);
   check_hdf5(H5Pset_layout(creation.id(), H5D_CONTIGUOUS), "H5Pset_layout");
   check_hdf5(H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
@@ -177,7 +185,8 @@ std::uint64_t count_hdf5_rows(const Hdf5File& file, const char* name, Hdf5Layout
                layout.columns);
   // Late allocation: less space than rows means that the file was never finished, and guards the memory asked for.
   const auto row_bytes = H5Tget_size(type.id()) * layout.columns;
-  SSD_VALIDATE(H5Dget_storage_size(dataset.id()) / row_bytes == extents[0], "dataset '{}' is not complete", name);
+  SSD_VALIDATE(H5Dget_storage_size(dataset.id()) / row_bytes == extents[0], "dataset '{}' is not complete",
+               name);
   return extents[0];
 }
 

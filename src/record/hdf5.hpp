@@ -1,5 +1,5 @@
-// The HDF5 C library in C++: one move-only class per handle, one check that turns its error stack into LibraryError, and
-// the few calls that shards need. No other file calls HDF5. Not thread safe, and neither is the library: one thread.
+// The HDF5 C library in C++: one move-only class per handle, one check that turns its error stack into LibraryError,
+// and the few calls that shards need. No other file calls HDF5. Not thread safe, and neither is the library: one thread.
 #pragma once
 
 #include <hdf5.h>
@@ -65,11 +65,16 @@ enum class Hdf5Number { uint8, int32, uint32, int64, uint64, float64 };
 
 template <class T>
 constexpr Hdf5Number hdf5_number() {
-  if constexpr (std::is_same_v<T, std::uint8_t> || std::is_same_v<T, std::byte>) return Hdf5Number::uint8;
-  else if constexpr (std::is_same_v<T, std::int32_t>) return Hdf5Number::int32;
-  else if constexpr (std::is_same_v<T, std::uint32_t>) return Hdf5Number::uint32;
-  else if constexpr (std::is_same_v<T, std::int64_t>) return Hdf5Number::int64;
-  else if constexpr (std::is_same_v<T, std::uint64_t>) return Hdf5Number::uint64;
+  if constexpr (std::is_same_v<T, std::uint8_t> || std::is_same_v<T, std::byte>)
+    return Hdf5Number::uint8;
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return Hdf5Number::int32;
+  else if constexpr (std::is_same_v<T, std::uint32_t>)
+    return Hdf5Number::uint32;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return Hdf5Number::int64;
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    return Hdf5Number::uint64;
   else {
     static_assert(std::is_same_v<T, double>);
     return Hdf5Number::float64;

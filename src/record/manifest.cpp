@@ -14,8 +14,9 @@ constexpr const char* kFormatName = "ssd-shards";
 Manifest parse(const nlohmann::json& json) {
   SSD_VALIDATE(json.is_object() && json.value("format", "") == kFormatName, "is not a manifest of shards");
   const auto version = json.at("format_version").get<std::uint32_t>();
-  SSD_VALIDATE(version == kShardFormatVersion, "format version {} (this build reads {}); run ssd_preprocess again",
-               version, kShardFormatVersion);
+  SSD_VALIDATE(version == kShardFormatVersion,
+               "format version {} (this build reads {}); run ssd_preprocess again", version,
+               kShardFormatVersion);
   Manifest manifest;
   const auto split = json.at("split").get<std::string>();
   SSD_VALIDATE(split == "train" || split == "val", "split '{}'", split);
@@ -73,7 +74,8 @@ Manifest read_manifest(const std::filesystem::path& path) {
   try {
     return parse(nlohmann::json::parse(stream));
   } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("manifest '{}': damaged ({}); run ssd_preprocess again", path.string(), error.what()));
+    throw Error(
+        fmt::format("manifest '{}': damaged ({}); run ssd_preprocess again", path.string(), error.what()));
   } catch (const Error& error) {
     throw Error(fmt::format("manifest '{}': {}", path.string(), error.what()));
   }

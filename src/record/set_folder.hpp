@@ -1,6 +1,6 @@
 // The files of one split in a folder while they are written (FORMAT.md, "Files of a set"): what an earlier run left is
-// looked at and cleaned, finished shards wait under temporary names, publish() makes the set appear. One process at a time
-// writes a folder; one thread.
+// looked at and cleaned, finished shards wait under temporary names, publish() makes the set appear. One process at a
+// time writes a folder; one thread.
 #pragma once
 
 #include <cstdint>

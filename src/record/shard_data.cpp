@@ -10,9 +10,13 @@
 namespace ssd {
 namespace {
 
-void update(Digester& digester, std::string_view text) { digester.update(std::as_bytes(std::span(text))); }
+void update(Digester& digester, std::string_view text) {
+  digester.update(std::as_bytes(std::span(text)));
+}
 
-void update(Digester& digester, std::uint64_t number) { digester.update(std::as_bytes(std::span(&number, 1))); }
+void update(Digester& digester, std::uint64_t number) {
+  digester.update(std::as_bytes(std::span(&number, 1)));
+}
 
 // Offsets of count rows: 0, ..., total, never falling.
 void validate_offsets(const char* name, const std::vector<std::uint64_t>& offsets, std::size_t count,
@@ -25,9 +29,9 @@ void validate_offsets(const char* name, const std::vector<std::uint64_t>& offset
 void validate_image(const ShardData& data, std::size_t i, std::uint64_t jpeg_data_bytes) {
   const bool is_bad = (data.image_flags[i] & kImageBad) != 0;
   const auto id = data.image_ids[i];
-  SSD_VALIDATE(data.jpeg_offsets[i] <= jpeg_data_bytes &&
-                   data.jpeg_bytes[i] <= jpeg_data_bytes - data.jpeg_offsets[i],
-               "image {}: its picture lies outside the data", id);
+  SSD_VALIDATE(
+      data.jpeg_offsets[i] <= jpeg_data_bytes && data.jpeg_bytes[i] <= jpeg_data_bytes - data.jpeg_offsets[i],
+      "image {}: its picture lies outside the data", id);
   SSD_VALIDATE(is_bad == (data.jpeg_bytes[i] == 0), "image {}: no picture", id);
   SSD_VALIDATE(is_bad || (data.widths[i] > 0 && data.heights[i] > 0), "image {}: a size of {} x {}", id,
                data.widths[i], data.heights[i]);
@@ -74,14 +78,16 @@ void validate(const ShardData& data, std::uint64_t jpeg_data_bytes) {
                           name.find("first_") != name.npos;
     if (is_table && name != "images/jpeg_offset") return;
     if (name.starts_with("images/"))
-      SSD_VALIDATE(rows.size() == image_count, "dataset '{}' has {} rows, not {}", name, rows.size(), image_count);
+      SSD_VALIDATE(rows.size() == image_count, "dataset '{}' has {} rows, not {}", name, rows.size(),
+                   image_count);
     if (name.starts_with("annotations/"))
       SSD_VALIDATE(rows.size() == annotation_count, "dataset '{}' has {} rows, not {}", name, rows.size(),
                    annotation_count);
   });
   validate_offsets("categories/name_offset", data.category_names.offsets, data.category_ids.size(),
                    data.category_names.bytes.size());
-  validate_offsets("images/file_name_offset", data.file_names.offsets, image_count, data.file_names.bytes.size());
+  validate_offsets("images/file_name_offset", data.file_names.offsets, image_count,
+                   data.file_names.bytes.size());
   validate_offsets("images/first_annotation", data.first_annotations, image_count, annotation_count);
   validate_offsets("images/first_restart", data.first_restarts, image_count, data.restart_offsets.size());
   for (std::size_t i = 0; i < image_count; ++i) validate_image(data, i, jpeg_data_bytes);

@@ -16,8 +16,9 @@ constexpr std::uint64_t kAlignmentBytes = 4096;  // a page, and a block of commo
 ShardHeader read_header(const Hdf5File& file) {
   SSD_VALIDATE(read_hdf5_text_attribute(file, "format") == kFormatName, "is not a shard of this program");
   const auto version = read_hdf5_uint32_attribute(file, "format_version");
-  SSD_VALIDATE(version == kShardFormatVersion, "format version {} (this build reads {}); run ssd_preprocess again",
-               version, kShardFormatVersion);
+  SSD_VALIDATE(version == kShardFormatVersion,
+               "format version {} (this build reads {}); run ssd_preprocess again", version,
+               kShardFormatVersion);
   ShardHeader header;
   const auto split = read_hdf5_text_attribute(file, "split");
   SSD_VALIDATE(split == "train" || split == "val", "split '{}'", split);

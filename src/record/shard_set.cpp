@@ -24,25 +24,28 @@ namespace fs = std::filesystem;
 void validate_folder(const fs::path& folder, Split split) {
   std::error_code ignored;
   SSD_VALIDATE(fs::exists(folder, ignored),
-               "no folder '{}'; give the folder that ssd_preprocess wrote, with --data or SSD_DATA", folder.string());
-  SSD_VALIDATE(fs::is_directory(folder, ignored), "'{}' is not a folder; give the folder that ssd_preprocess wrote",
+               "no folder '{}'; give the folder that ssd_preprocess wrote, with --data or SSD_DATA",
                folder.string());
+  SSD_VALIDATE(fs::is_directory(folder, ignored),
+               "'{}' is not a folder; give the folder that ssd_preprocess wrote", folder.string());
   if (fs::exists(folder / manifest_file_name(split), ignored)) return;
   if (fs::is_directory(folder / "annotations", ignored)) {
     auto name = folder.string();
     while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-    throw Error(fmt::format("'{}' is a COCO folder, not a set of shards; pack it once: ssd_preprocess {} {}-shards",
-                            folder.string(), name, name));
+    throw Error(
+        fmt::format("'{}' is a COCO folder, not a set of shards; pack it once: ssd_preprocess {} {}-shards",
+                    folder.string(), name, name));
   }
   for (const auto& entry : fs::directory_iterator(folder)) {
     const auto shard = parse_shard_file_name(entry.path().filename().string());
-    SSD_VALIDATE(!shard || shard->split != split,
-                 "'{}': the {} shards are not complete (no '{}'): the run that wrote them did not finish; run "
-                 "ssd_preprocess again",
-                 folder.string(), split_name(split), manifest_file_name(split));
+    SSD_VALIDATE(
+        !shard || shard->split != split,
+        "'{}': the {} shards are not complete (no '{}'): the run that wrote them did not finish; run "
+        "ssd_preprocess again",
+        folder.string(), split_name(split), manifest_file_name(split));
   }
-  throw Error(fmt::format("'{}': no {} shards (no '{}'); write them with ssd_preprocess COCO {}", folder.string(),
-                          split_name(split), manifest_file_name(split), folder.string()));
+  throw Error(fmt::format("'{}': no {} shards (no '{}'); write them with ssd_preprocess COCO {}",
+                          folder.string(), split_name(split), manifest_file_name(split), folder.string()));
 }
 
 void validate_shard_size(const fs::path& path, const ShardSummary& expected) {
@@ -63,20 +66,22 @@ ShardOnDisk read_shard_of(const Manifest& manifest, std::size_t index, const fs:
   const auto place = parse_shard_file_name(expected.file_name);
   SSD_VALIDATE(place && *place == (ShardName{manifest.split, static_cast<std::uint32_t>(index),
                                              static_cast<std::uint32_t>(count)}),
-               "shard '{}': not the name of {} shard {} of {}", path.string(), split_name(manifest.split), index,
-               count);
+               "shard '{}': not the name of {} shard {} of {}", path.string(), split_name(manifest.split),
+               index, count);
   validate_shard_size(path, expected);
   auto shard = read_shard(path);
   const auto& header = shard.header;
-  SSD_VALIDATE(header.set_identity == manifest.set_identity,
-               "shard '{}': belongs to another set ({}, the manifest says {}); do not mix the files of two runs",
-               path.string(), header.set_identity, manifest.set_identity);
+  SSD_VALIDATE(
+      header.set_identity == manifest.set_identity,
+      "shard '{}': belongs to another set ({}, the manifest says {}); do not mix the files of two runs",
+      path.string(), header.set_identity, manifest.set_identity);
   SSD_VALIDATE(header.split == manifest.split && header.index == index && header.count == count,
                "shard '{}': is {} shard {} of {} under a wrong name", path.string(), split_name(header.split),
                header.index, header.count);
-  SSD_VALIDATE(shard.digest.hex() == expected.content_digest,
-               "shard '{}': its content is not what the manifest says; copy both again or run ssd_preprocess again",
-               path.string());
+  SSD_VALIDATE(
+      shard.digest.hex() == expected.content_digest,
+      "shard '{}': its content is not what the manifest says; copy both again or run ssd_preprocess again",
+      path.string());
   return shard;
 }
 
@@ -115,13 +120,15 @@ Record record_of(const ShardOnDisk& shard, std::size_t i) {
   return record;
 }
 
-RecordAnnotation annotation_of(const ShardData& data, std::size_t i, const Labels& labels, const fs::path& path) {
+RecordAnnotation annotation_of(const ShardData& data, std::size_t i, const Labels& labels,
+                               const fs::path& path) {
   RecordAnnotation annotation;
   annotation.id = data.annotation_ids[i];
   annotation.category_id = CategoryId(data.annotation_category_ids[i]);
   const auto label = labels.find(annotation.category_id);
-  SSD_VALIDATE(label != labels.end(), "shard '{}': annotation {} has category {}, which the set does not list",
-               path.string(), annotation.id, annotation.category_id.value());
+  SSD_VALIDATE(label != labels.end(),
+               "shard '{}': annotation {} has category {}, which the set does not list", path.string(),
+               annotation.id, annotation.category_id.value());
   annotation.label = label->second;
   annotation.bbox_xywh = data.bboxes_xywh[i];
   annotation.area = data.areas[i];
@@ -137,7 +144,8 @@ bool equal(const std::vector<Category>& a, const std::vector<Category>& b) {
 }
 
 Digest parse_digest(const std::string& hex) {
-  SSD_VALIDATE(hex.size() == 32 && hex.find_first_not_of("0123456789abcdef") == hex.npos, "'{}' is not a digest", hex);
+  SSD_VALIDATE(hex.size() == 32 && hex.find_first_not_of("0123456789abcdef") == hex.npos,
+               "'{}' is not a digest", hex);
   return {std::stoull(hex.substr(0, 16), nullptr, 16), std::stoull(hex.substr(16), nullptr, 16)};
 }
 
@@ -251,7 +259,8 @@ void ShardSet::read_jpeg(const Record& record, std::vector<std::byte>& bytes) co
   if (!read_at(shard_descriptors_[record.shard], record.byte_offset, bytes, path))
     read_with_a_new_descriptor(record.byte_offset, bytes, path);
   SSD_VALIDATE(crc32(bytes) == record.crc32,
-               "shard '{}': the picture of image {} ('{}') at byte {} is damaged (CRC-32); copy the shard again or run "
+               "shard '{}': the picture of image {} ('{}') at byte {} is damaged (CRC-32); copy the shard "
+               "again or run "
                "ssd_preprocess again",
                path.string(), record.image_id.value(), record.file_name, record.byte_offset);
 }

@@ -19,11 +19,12 @@ namespace ssd {
 struct RecordAnnotation {
   std::int64_t id = 0;
   CategoryId category_id;
-  Label label;           // place of the category in the set's list + 1
-  BoxXywh bbox_xywh{};   // the doubles of the JSON, in pixels of the upright raster width x height
+  Label label;          // place of the category in the set's list + 1
+  BoxXywh bbox_xywh{};  // the doubles of the JSON, in pixels of the upright raster width x height
   double area = 0;
   bool is_crowd = false;
-  bool is_trainable = true;  // false: a box of no size, or nothing of it inside the image; kept for evaluation
+  bool is_trainable =
+      true;  // false: a box of no size, or nothing of it inside the image; kept for evaluation
   std::uint64_t json_order = 0;  // place in the JSON's list; tells the last of two annotations with one id
 };
 
@@ -32,13 +33,13 @@ struct Record {
   std::string file_name;
   int width = 0;  // pixels of the upright raster, the one that boxes are drawn on
   int height = 0;
-  int orientation = 1;            // EXIF orientation to apply to the stored JPEG (1: none); decided when packing
+  int orientation = 1;  // EXIF orientation to apply to the stored JPEG (1: none); decided when packing
   std::uint32_t decode_warnings = 0;
   bool is_bad = false;            // packed without a picture (--skip-bad): evaluated with no detections
   std::uint32_t shard = 0;        // place of the JPEG's bytes
   std::uint64_t byte_offset = 0;  // in the shard file
   std::uint32_t byte_count = 0;
-  std::uint32_t crc32 = 0;        // of the JPEG's bytes
+  std::uint32_t crc32 = 0;           // of the JPEG's bytes
   std::size_t first_annotation = 0;  // into the set's annotations
   std::size_t annotation_count = 0;
 };

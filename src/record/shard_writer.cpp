@@ -9,7 +9,10 @@
 
 namespace ssd {
 
-ShardWriter::ShardWriter(ShardHeader header, const std::vector<Category>& categories) : header_(std::move(header)) {
+ShardWriter::ShardWriter(ShardHeader header, const std::vector<Category>& categories,
+                         std::uint64_t jpeg_bytes)
+    : header_(std::move(header)) {
+  jpeg_data_.reserve(jpeg_bytes);
   for (const auto& category : categories) {
     data_.category_ids.push_back(category.id.value());
     data_.category_names.add(category.name);

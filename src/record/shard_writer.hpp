@@ -46,7 +46,8 @@ struct ShardSummary {
 
 class ShardWriter {
  public:
-  ShardWriter(ShardHeader header, const std::vector<Category>& categories);
+  // jpeg_bytes: about what will be added; memory for it is taken at once.
+  ShardWriter(ShardHeader header, const std::vector<Category>& categories, std::uint64_t jpeg_bytes = 0);
 
   // jpeg is empty if and only if the record is bad.
   void add(const RecordToWrite& record, std::span<const std::byte> jpeg);

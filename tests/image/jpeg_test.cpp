@@ -93,7 +93,8 @@ int largest_difference(const RgbImage& a, const RgbImage& b) {
   EXPECT_EQ(a.width, b.width);
   EXPECT_EQ(a.height, b.height);
   int largest = 0;
-  for (std::size_t i = 0; i < a.pixels.size(); ++i) largest = std::max(largest, std::abs(a.pixels[i] - b.pixels[i]));
+  for (std::size_t i = 0; i < a.pixels.size(); ++i)
+    largest = std::max(largest, std::abs(a.pixels[i] - b.pixels[i]));
   return largest;
 }
 
@@ -237,7 +238,8 @@ TEST(JpegDecoder, arithmetic_and_huffman_twins_give_the_same_pixels) {
 }
 
 TEST(JpegDecoder, is_movable_and_not_copyable) {
-  static_assert(std::is_nothrow_move_constructible_v<JpegDecoder> && std::is_nothrow_move_assignable_v<JpegDecoder>);
+  static_assert(std::is_nothrow_move_constructible_v<JpegDecoder> &&
+                std::is_nothrow_move_assignable_v<JpegDecoder>);
   static_assert(!std::is_copy_constructible_v<JpegDecoder>);
 }
 
@@ -271,7 +273,9 @@ std::string exif_block(bool is_big_endian, unsigned tag, unsigned type, unsigned
   return std::string("Exif\0\0", 6) + text;
 }
 
-int orientation_of(const std::string& block) { return exif_orientation(std::as_bytes(std::span(block))); }
+int orientation_of(const std::string& block) {
+  return exif_orientation(std::as_bytes(std::span(block)));
+}
 
 TEST(ExifOrientation, reads_both_byte_orders_and_refuses_odd_entries) {
   for (const bool is_big_endian : {false, true}) {
@@ -283,7 +287,8 @@ TEST(ExifOrientation, reads_both_byte_orders_and_refuses_odd_entries) {
     EXPECT_EQ(orientation_of(exif_block(is_big_endian, 0x0112, 3, 2, 6)), 1);
     EXPECT_EQ(orientation_of(exif_block(is_big_endian, 0x0113, 3, 1, 6)), 1);
     const auto block = exif_block(is_big_endian, 0x0112, 3, 1, 6);
-    for (std::size_t size = 0; size < 6 + 8 + 2 + 10; ++size) EXPECT_EQ(orientation_of(block.substr(0, size)), 1);
+    for (std::size_t size = 0; size < 6 + 8 + 2 + 10; ++size)
+      EXPECT_EQ(orientation_of(block.substr(0, size)), 1);
   }
 }
 
@@ -297,7 +302,8 @@ TEST(ApplyOrientation, turns_all_eight_into_the_upright_picture) {
     decoder.decode(bytes, stored);
     const auto turned = apply_orientation(stored, orientation);
     double sum = 0;
-    for (std::size_t i = 0; i < turned.pixels.size(); ++i) sum += std::abs(turned.pixels[i] - upright.pixels[i]);
+    for (std::size_t i = 0; i < turned.pixels.size(); ++i)
+      sum += std::abs(turned.pixels[i] - upright.pixels[i]);
     // The files were turned and compressed again: a few grey levels of loss. A wrong turn differs by about 60.
     EXPECT_LT(sum / static_cast<double>(turned.pixels.size()), 8) << orientation;
   }
@@ -310,7 +316,8 @@ TEST(ApplyOrientation, moves_single_pixels_where_exif_says) {
     EXPECT_EQ(upright.width, orientation < 5 ? 3 : 2);
     EXPECT_EQ(upright.height, orientation < 5 ? 2 : 3);
     std::string text;
-    for (std::size_t i = 0; i < upright.pixels.size(); i += 3) text += static_cast<char>('0' + upright.pixels[i]);
+    for (std::size_t i = 0; i < upright.pixels.size(); i += 3)
+      text += static_cast<char>('0' + upright.pixels[i]);
     return text;
   };
   EXPECT_EQ(grays(1), "012345");

@@ -33,8 +33,8 @@ TEST(Options, have_the_defaults_that_help_promises) {
 }
 
 TEST(Options, are_read_before_and_after_the_paths) {
-  const auto options = parse({"--split", "val", "--annotations=a.json", "out", "--images", "pictures", "--shard-size",
-                              "64K", "--threads", "3", "--force", "--skip-bad"});
+  const auto options = parse({"--split", "val", "--annotations=a.json", "out", "--images", "pictures",
+                              "--shard-size", "64K", "--threads", "3", "--force", "--skip-bad"});
   EXPECT_TRUE(options.coco.empty());
   EXPECT_EQ(options.output, "out");
   EXPECT_EQ(options.split, Split::val);
@@ -56,7 +56,8 @@ TEST(Options, byte_counts_take_the_usual_units_and_nothing_else) {
   EXPECT_EQ(parse_byte_count("--x", "2MB"), 2'000'000U);
   EXPECT_EQ(parse_byte_count("--x", "3GiB"), std::uint64_t{3} << 30);
   EXPECT_EQ(parse_byte_count("--x", "3GB"), 3'000'000'000U);
-  for (const auto* text : {"", "M", "-1", "+1", " 1", "1 M", "1.5G", "1T", "1mb", "99999999999999999999", "18446744073709551615K"})
+  for (const auto* text : {"", "M", "-1", "+1", " 1", "1 M", "1.5G", "1T", "1mb", "99999999999999999999",
+                           "18446744073709551615K"})
     EXPECT_EQ(message_of<UsageError>([&] { parse_byte_count("--x", text); }),
               fmt::format("--x '{}': a number of bytes such as 256MiB", text));
 }
@@ -65,7 +66,8 @@ TEST(DecideRaster, follows_the_size_in_the_json) {
   const auto decide = [](int width, int height, int orientation) {
     Raster raster;
     const bool fits = decide_raster({ImageId(1), "a.jpg", width, height}, {60, 40, 3, orientation}, raster);
-    return fits ? fmt::format("{}x{} orientation {}", raster.width, raster.height, raster.orientation) : "neither";
+    return fits ? fmt::format("{}x{} orientation {}", raster.width, raster.height, raster.orientation)
+                : "neither";
   };
   EXPECT_EQ(decide(60, 40, 1), "60x40 orientation 1");
   EXPECT_EQ(decide(60, 40, 6), "60x40 orientation 1");  // drawn on the stored raster, whatever EXIF says
@@ -89,8 +91,8 @@ TEST(Findings, count_all_and_list_the_first_ten_of_each_kind) {
   findings.add("few", "f");
   EXPECT_EQ(findings.count(), 13U);
   EXPECT_THAT(findings.lines("val"),
-              testing::ElementsAre("val: 12 many:", "  m0", "  m1", "  m2", "  m3", "  m4", "  m5", "  m6", "  m7",
-                                   "  m8", "  m9", "  ... and 2 more", "val: 1 few:", "  f"));
+              testing::ElementsAre("val: 12 many:", "  m0", "  m1", "  m2", "  m3", "  m4", "  m5", "  m6",
+                                   "  m7", "  m8", "  m9", "  ... and 2 more", "val: 1 few:", "  f"));
 }
 
 struct NoWorker {};
@@ -146,7 +148,8 @@ TEST(FindImagesNearby, looks_one_level_up_and_down) {
   std::filesystem::create_directories(folder.path() / "coco/val2017");
   EXPECT_EQ(find_images_nearby(folder.path() / "coco", "a.jpg"), folder.path() / "coco/train2017");
   EXPECT_EQ(find_images_nearby(folder.path() / "coco/val2017/", "a.jpg"), folder.path() / "coco/train2017");
-  EXPECT_EQ(find_images_nearby(folder.path() / "coco/train2017/deeper", "a.jpg"), folder.path() / "coco/train2017");
+  EXPECT_EQ(find_images_nearby(folder.path() / "coco/train2017/deeper", "a.jpg"),
+            folder.path() / "coco/train2017");
   EXPECT_EQ(find_images_nearby(folder.path() / "coco", "b.jpg"), "");
 }
 

@@ -81,8 +81,10 @@ void expect_equal_to_source(const ShardSet& set, const AnnotationSet& source, co
 class Preprocess : public testing::Test {
  protected:
   std::vector<std::string> bccd(const std::string& split, const fs::path& to) const {
-    return {"--split", split, "--annotations", (kBccd / fmt::format("coco/instances_{}.json", split)).string(),
-            "--images", (kBccd / "JPEGImages").string(), to.string()};
+    return {"--split",       split,
+            "--annotations", (kBccd / fmt::format("coco/instances_{}.json", split)).string(),
+            "--images",      (kBccd / "JPEGImages").string(),
+            to.string()};
   }
 
   // Sets made here: one category (7, "cell"), images as given, pictures copied from the test data.
@@ -104,8 +106,8 @@ class Preprocess : public testing::Test {
   }
   ProgramResult pack(const std::string& split = "train", std::vector<std::string> more = {}) {
     write_text(json_path, coco.dump());
-    more.insert(more.end(), {"--split", split, "--annotations", json_path.string(), "--images", images.string(),
-                             out.string()});
+    more.insert(more.end(), {"--split", split, "--annotations", json_path.string(), "--images",
+                             images.string(), out.string()});
     return preprocess(more);
   }
 
@@ -156,9 +158,10 @@ TEST_F(Preprocess, a_coco_folder_gives_both_splits) {
   EXPECT_THAT(result.out, HasSubstr("\nval: 5 images, "));
   for (const auto split : {Split::train, Split::val}) {
     const auto name = fmt::format("{}2017", split_name(split));
-    expect_equal_to_source(ShardSet::open(out, split),
-                           read_annotations(kData / fmt::format("coco_free/annotations/instances_{}.json", name)),
-                           kData / "coco_free" / name);
+    expect_equal_to_source(
+        ShardSet::open(out, split),
+        read_annotations(kData / fmt::format("coco_free/annotations/instances_{}.json", name)),
+        kData / "coco_free" / name);
   }
 }
 
@@ -216,7 +219,8 @@ TEST_F(Preprocess, the_summary_counts_what_was_packed) {
 
 TEST_F(Preprocess, labels_follow_the_order_of_the_category_list) {
   add_good_image();
-  coco["categories"] = json::array({{{"id", 13}, {"name", "a"}}, {{"id", 7}, {"name", "b"}}, {{"id", 0}, {"name", "c"}}});
+  coco["categories"] =
+      json::array({{{"id", 13}, {"name", "a"}}, {{"id", 7}, {"name", "b"}}, {{"id", 0}, {"name", "c"}}});
   coco["annotations"].push_back(
       {{"id", 9}, {"image_id", 1}, {"category_id", 0}, {"bbox", {1, 1, 2, 2}}, {"area", 4}, {"iscrowd", 0}});
   ASSERT_EQ(pack().exit_code, 0);
@@ -241,26 +245,28 @@ TEST_F(Preprocess, everything_bad_is_listed_and_nothing_is_written) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   const auto in = images.string();
-  EXPECT_EQ(result.err,
-            fmt::format("train: reading '{1}'\n"
-                        "train: 1 annotations of an image that is not in the file:\n"
-                        "  '{1}': annotations[1] (id 3): image_id 99 is not among the images\n"
-                        "train: 2 images whose file is missing:\n"
-                        "  '{0}/gone.jpg' (image 2): missing\n"
-                        "  '{0}/' (image 7): the JSON gives no file_name\n"
-                        "train: 2 images that cannot be decoded:\n"
-                        "  '{0}/empty.jpg' (image 3): an empty file\n"
-                        "  '{0}/png.jpg' (image 4): not a JPEG (it begins with 89 50 4e 47, not with ff d8)\n"
-                        "train: 1 images that are cut off:\n"
-                        "  '{0}/cut.jpg' (image 5): its 3000 bytes end before the picture does\n"
-                        "train: 1 images whose size is not the JSON's:\n"
-                        "  '{0}/size.jpg' (image 6): the JSON says 149 x 227, the picture has 227 x 149 (EXIF "
-                        "orientation 1)\n"
-                        "train: 1 images whose file cannot be read:\n"
-                        "  '{0}/folder.jpg' (image 8): not a file\n"
-                        "error: train: 8 problems in the input, listed above; nothing was written; mend them, or leave "
-                        "out what is bad with --skip-bad\n",
-                        in, json_path.string()));
+  EXPECT_EQ(
+      result.err,
+      fmt::format(
+          "train: reading '{1}'\n"
+          "train: 1 annotations of an image that is not in the file:\n"
+          "  '{1}': annotations[1] (id 3): image_id 99 is not among the images\n"
+          "train: 2 images whose file is missing:\n"
+          "  '{0}/gone.jpg' (image 2): missing\n"
+          "  '{0}/' (image 7): the JSON gives no file_name\n"
+          "train: 2 images that cannot be decoded:\n"
+          "  '{0}/empty.jpg' (image 3): an empty file\n"
+          "  '{0}/png.jpg' (image 4): not a JPEG (it begins with 89 50 4e 47, not with ff d8)\n"
+          "train: 1 images that are cut off:\n"
+          "  '{0}/cut.jpg' (image 5): its 3000 bytes end before the picture does\n"
+          "train: 1 images whose size is not the JSON's:\n"
+          "  '{0}/size.jpg' (image 6): the JSON says 149 x 227, the picture has 227 x 149 (EXIF "
+          "orientation 1)\n"
+          "train: 1 images whose file cannot be read:\n"
+          "  '{0}/folder.jpg' (image 8): not a file\n"
+          "error: train: 8 problems in the input, listed above; nothing was written; mend them, or leave "
+          "out what is bad with --skip-bad\n",
+          in, json_path.string()));
   EXPECT_TRUE(fs::is_empty(out));
 }
 
@@ -272,7 +278,9 @@ TEST_F(Preprocess, skip_bad_leaves_out_train_images_and_keeps_val_images_without
   EXPECT_EQ(pack("val", {"--skip-bad"}).exit_code, 0);
   EXPECT_EQ(ShardSet::open(out, Split::train).records().size(), 1U);
   const auto left_out = json::parse(text_of(out / "train.manifest.json")).at("left_out");
-  EXPECT_EQ(left_out, json::array({{{"image_id", 2}, {"file_name", "cut.jpg"}, {"reason", "images that are cut off"}}}));
+  EXPECT_EQ(
+      left_out,
+      json::array({{{"image_id", 2}, {"file_name", "cut.jpg"}, {"reason", "images that are cut off"}}}));
   const auto val = ShardSet::open(out, Split::val);
   ASSERT_EQ(val.records().size(), 2U);
   EXPECT_TRUE(val.records()[1].is_bad);
@@ -286,16 +294,19 @@ TEST_F(Preprocess, a_set_of_other_input_stays_unless_force_is_given) {
   const auto before = files_of(out);
   const auto again = pack();
   EXPECT_EQ(again.exit_code, 0);
-  EXPECT_THAT(last_line(again.err),
-              EndsWith("holds these shards already (same annotations, file names, sizes and options); --force packs "
-                       "them again"));
+  EXPECT_THAT(
+      last_line(again.err),
+      EndsWith("holds these shards already (same annotations, file names, sizes and options); --force packs "
+               "them again"));
   add_box(2, 1, {1, 1, 5, 5});
   const auto refused = pack();
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_EQ(last_line(refused.err),
-            fmt::format("error: train: '{}' holds other train shards, made from another input or with other options, or "
-                        "damaged; --force replaces them",
-                        out.string()));
+  EXPECT_EQ(
+      last_line(refused.err),
+      fmt::format(
+          "error: train: '{}' holds other train shards, made from another input or with other options, or "
+          "damaged; --force replaces them",
+          out.string()));
   EXPECT_TRUE(files_of(out) == before);
   EXPECT_EQ(pack("train", {"--force"}).exit_code, 0);
   const auto set = ShardSet::open(out, Split::train);
@@ -316,11 +327,13 @@ TEST_F(Preprocess, a_wrong_images_folder_is_recognised) {
   add_image(2, "gone.jpg", {{5, 5}});
   const auto right = images;
   images = temporary.path();
-  EXPECT_EQ(last_line(pack().err), fmt::format("error: train: 0 of 2 images found in '{}'; did you mean '{}'?",
-                                               images.string(), right.string()));
-  images = temporary.path() / "nowhere" / "deep";
   EXPECT_EQ(last_line(pack().err),
-            fmt::format("error: train: 0 of 2 images found in '{}' (looked for 'good.jpg')", images.string()));
+            fmt::format("error: train: 0 of 2 images found in '{}'; did you mean '{}'?", images.string(),
+                        right.string()));
+  images = temporary.path() / "nowhere" / "deep";
+  EXPECT_EQ(
+      last_line(pack().err),
+      fmt::format("error: train: 0 of 2 images found in '{}' (looked for 'good.jpg')", images.string()));
 }
 
 TEST_F(Preprocess, a_failed_split_does_not_keep_the_other_from_being_packed) {
@@ -339,9 +352,11 @@ TEST_F(Preprocess, corners_in_place_of_sizes_and_repeated_ids_are_warned_of) {
   add_box(1, 1, {100, 100, 120, 120});
   const auto result = pack();
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("warning: train: 1 of 2 boxes leave their image: does the JSON hold corners "
-                                    "(x1 y1 x2 y2)? bbox is left, top, width, height\n"));
-  EXPECT_THAT(result.err, HasSubstr("warning: train: 1 annotations use an id that was used before (the first is 1): "));
+  EXPECT_THAT(result.err,
+              HasSubstr("warning: train: 1 of 2 boxes leave their image: does the JSON hold corners "
+                        "(x1 y1 x2 y2)? bbox is left, top, width, height\n"));
+  EXPECT_THAT(result.err,
+              HasSubstr("warning: train: 1 annotations use an id that was used before (the first is 1): "));
 }
 
 struct BadCommand {
@@ -368,7 +383,9 @@ TEST_F(Preprocess, bad_commands_end_with_one_line_and_the_right_code) {
       {{"--shard-size", "1k", "a", "b"}, 2, "error: --shard-size '1k': a number of bytes such as 256MiB"},
       {{"--shard-size", "1K", "a", "b"}, 2, "error: --shard-size '1K': from 4 KiB to 64 GiB"},
       {{"--split", "test", "a", "b"}, 2, "error: --split 'test': train or val"},
-      {{"--force", "--force", "a", "b"}, 2, "error: option '--force' cannot be specified more than once" + see},
+      {{"--force", "--force", "a", "b"},
+       2,
+       "error: option '--force' cannot be specified more than once" + see},
       {{"--annotations", "x.json", "b"}, 2, "error: --annotations, --images and --split go together" + see},
       {{"--annotations", "x", "--images", "y", "--split", "val", "a", "b"},
        2,
@@ -376,9 +393,10 @@ TEST_F(Preprocess, bad_commands_end_with_one_line_and_the_right_code) {
       {{nowhere, out.string()}, 1, fmt::format("error: no folder '{}'", nowhere)},
       {{empty, out.string()},
        1,
-       fmt::format("error: '{}' is not laid out as COCO (no annotations/instances_train2017.json, no "
-                   "annotations/instances_val2017.json); name the parts with --split, --annotations and --images",
-                   empty)},
+       fmt::format(
+           "error: '{}' is not laid out as COCO (no annotations/instances_train2017.json, no "
+           "annotations/instances_val2017.json); name the parts with --split, --annotations and --images",
+           empty)},
       {{"--split", "val", empty, out.string()},
        1,
        fmt::format("error: no file '{}/annotations/instances_val2017.json'", empty)},
@@ -389,8 +407,8 @@ TEST_F(Preprocess, bad_commands_end_with_one_line_and_the_right_code) {
     EXPECT_EQ(last_line(result.err), line);
     EXPECT_EQ(result.out, "");
   }
-  const auto broken = preprocess({"--split", "val", "--annotations", (temporary.path() / "bad.json").string(), "--images",
-                                  empty, out.string()});
+  const auto broken = preprocess({"--split", "val", "--annotations", (temporary.path() / "bad.json").string(),
+                                  "--images", empty, out.string()});
   EXPECT_EQ(broken.exit_code, 1);
   EXPECT_THAT(last_line(broken.err), HasSubstr("bad.json"));
 }
@@ -399,16 +417,18 @@ TEST_F(Preprocess, help_and_version_go_to_stdout) {
   const auto help = preprocess({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
-  for (const auto* option : {"--split train|val", "--annotations FILE", "--images DIR", "--shard-size BYTES (=256MiB)",
-                             "--threads N", "--skip-bad", "--force", "--version"})
+  for (const auto* option :
+       {"--split train|val", "--annotations FILE", "--images DIR", "--shard-size BYTES (=256MiB)",
+        "--threads N", "--skip-bad", "--force", "--version"})
     EXPECT_THAT(help.out, HasSubstr(option));
   const auto version = preprocess({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_THAT(version.out, testing::MatchesRegex("ssd_preprocess [0-9.]+ \\(shard format 1, HDF5 [0-9.]+.*\\)\n"));
+  EXPECT_THAT(version.out,
+              testing::MatchesRegex("ssd_preprocess [0-9.]+ \\(shard format 1, HDF5 [0-9.]+.*\\)\n"));
 }
 
-// Killed later and later, until a run is done before it is killed: what is there is a complete set or nothing that opens,
-// and the next run succeeds.
+// Killed later and later, until a run is done before it is killed: what is there is a complete set or nothing that
+// opens, and the next run succeeds.
 TEST_F(Preprocess, a_killed_run_leaves_nothing_that_opens) {
   auto arguments = bccd("val", out);
   arguments.insert(arguments.begin(), kProgram.string());

@@ -14,10 +14,10 @@ TEST(FileNames, are_made_and_parsed_alike) {
 }
 
 TEST(FileNames, of_other_files_are_not_taken_for_shards) {
-  for (const auto* name :
-       {"", "train", "train-", "train-00000-of-00001", "train-00000-of-00001.h5x", "train-0000-of-00001.h5",
-        "train-00001-of-00001.h5", "test-00000-of-00001.h5", ".train-00000-of-00001.h5.tmp.host.1",
-        "train-000a0-of-00001.h5", "train--0001-of-00001.h5", "train-00000-of-00000.h5", "train.manifest.json"})
+  for (const auto* name : {"", "train", "train-", "train-00000-of-00001", "train-00000-of-00001.h5x",
+                           "train-0000-of-00001.h5", "train-00001-of-00001.h5", "test-00000-of-00001.h5",
+                           ".train-00000-of-00001.h5.tmp.host.1", "train-000a0-of-00001.h5",
+                           "train--0001-of-00001.h5", "train-00000-of-00000.h5", "train.manifest.json"})
     EXPECT_FALSE(parse_shard_file_name(name)) << name;
 }
 

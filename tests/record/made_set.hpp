@@ -20,7 +20,8 @@ struct MadeRecord {
 };
 
 inline const std::vector<Category>& made_categories() {
-  static const std::vector<Category> categories{{CategoryId(13), "cat"}, {CategoryId(0), "käse"}, {CategoryId(90), "x"}};
+  static const std::vector<Category> categories{
+      {CategoryId(13), "cat"}, {CategoryId(0), "käse"}, {CategoryId(90), "x"}};
   return categories;
 }
 
@@ -30,8 +31,9 @@ inline std::vector<MadeRecord> made_records(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     MadeRecord made;
     auto& record = made.record;
-    record.image = {ImageId(static_cast<std::int64_t>(i * 7) + (std::int64_t{1} << 40)), "folder/" + std::to_string(i) + ".jpg",
-                    static_cast<int>(random.below(600)) + 1, static_cast<int>(random.below(600)) + 1};
+    record.image = {ImageId(static_cast<std::int64_t>(i * 7) + (std::int64_t{1} << 40)),
+                    "folder/" + std::to_string(i) + ".jpg", static_cast<int>(random.below(600)) + 1,
+                    static_cast<int>(random.below(600)) + 1};
     record.json_order = i + 100;
     record.stored_width = record.image.height;
     record.stored_height = record.image.width;
@@ -71,7 +73,8 @@ inline void write_made_set(const std::filesystem::path& path, const std::vector<
   std::vector<ShardSummary> shards;
   for (std::uint32_t s = 0; s < options.shard_count; ++s) {
     ShardWriter writer({options.split, s, options.shard_count, options.identity, "{}"}, made_categories());
-    for (std::size_t i = records.size() * s / options.shard_count; i < records.size() * (s + 1) / options.shard_count; ++i)
+    for (std::size_t i = records.size() * s / options.shard_count;
+         i < records.size() * (s + 1) / options.shard_count; ++i)
       writer.add(records[i].record, records[i].jpeg);
     shards.push_back(writer.close(folder.temporary_path(s, options.shard_count)));
   }

@@ -26,7 +26,8 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-const std::set<std::string> kComplete{"train-00000-of-00002.h5", "train-00001-of-00002.h5", "train.manifest.json"};
+const std::set<std::string> kComplete{"train-00000-of-00002.h5", "train-00001-of-00002.h5",
+                                      "train.manifest.json"};
 
 class SetFolderTest : public testing::Test {
  protected:
@@ -147,8 +148,8 @@ TEST_F(SetFolderTest, a_folder_that_a_living_process_writes_is_refused) {
   }
   while (fs::is_empty(path)) ::usleep(1000);
   const auto message = message_of<Error>([&] { SetFolder(path, Split::train); });
-  EXPECT_THAT(message, testing::StartsWith(fmt::format("'{}': process {} is writing train shards there", path.string(),
-                                                       child)));
+  EXPECT_THAT(message, testing::StartsWith(fmt::format("'{}': process {} is writing train shards there",
+                                                       path.string(), child)));
   EXPECT_NO_THROW(SetFolder(path, Split::val));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

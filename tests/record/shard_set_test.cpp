@@ -57,7 +57,8 @@ void expect_equal(const ShardSet& set, const Record& record, const MadeRecord& m
     const auto& [annotation, json_order, is_trainable] = expected.annotations[k];
     EXPECT_EQ(annotations[k].id, annotation.id);
     EXPECT_EQ(annotations[k].category_id, annotation.category_id);
-    EXPECT_EQ(made_categories()[static_cast<std::size_t>(annotations[k].label.value() - 1)].id, annotation.category_id);
+    EXPECT_EQ(made_categories()[static_cast<std::size_t>(annotations[k].label.value() - 1)].id,
+              annotation.category_id);
     EXPECT_EQ(annotations[k].bbox_xywh, annotation.bbox_xywh);
     EXPECT_EQ(annotations[k].area, annotation.area);
     EXPECT_EQ(annotations[k].is_crowd, annotation.is_crowd);
@@ -205,10 +206,12 @@ TEST_F(ShardSetTest, a_damaged_picture_is_named) {
   const auto set = ShardSet::open(path, Split::train);
   std::vector<std::byte> jpeg;
   set.read_jpeg(set.records()[3], jpeg);
-  EXPECT_EQ(message_of<Error>([&] { set.read_jpeg(set.records()[2], jpeg); }),
-            fmt::format("shard '{}': the picture of image {} ('folder/2.jpg') at byte {} is damaged (CRC-32); copy the "
-                        "shard again or run ssd_preprocess again",
-                        shard(1).string(), records[2].record.image.id.value(), offset));
+  EXPECT_EQ(
+      message_of<Error>([&] { set.read_jpeg(set.records()[2], jpeg); }),
+      fmt::format(
+          "shard '{}': the picture of image {} ('folder/2.jpg') at byte {} is damaged (CRC-32); copy the "
+          "shard again or run ssd_preprocess again",
+          shard(1).string(), records[2].record.image.id.value(), offset));
 }
 
 TEST_F(ShardSetTest, a_shard_cut_off_while_in_use_is_named) {
@@ -231,14 +234,17 @@ TEST_F(ShardSetTest, missing_cut_off_swapped_and_mixed_shards_are_refused_with_t
             fmt::format("shard '{}': missing; copy it again or run ssd_preprocess again", shard(1).string()));
 
   write_text(shard(1), second.substr(0, second.size() - 1));
-  EXPECT_EQ(open_error(),
-            fmt::format("shard '{}': {} bytes, the manifest says {}: cut off; copy it again or run ssd_preprocess again",
-                        shard(1).string(), second.size() - 1, second.size()));
+  EXPECT_EQ(
+      open_error(),
+      fmt::format(
+          "shard '{}': {} bytes, the manifest says {}: cut off; copy it again or run ssd_preprocess again",
+          shard(1).string(), second.size() - 1, second.size()));
 
   write_text(shard(1), second + "x");
-  EXPECT_EQ(open_error(), fmt::format("shard '{}': {} bytes, the manifest says {}: not the file of this set; copy it "
-                                      "again or run ssd_preprocess again",
-                                      shard(1).string(), second.size() + 1, second.size()));
+  EXPECT_EQ(open_error(),
+            fmt::format("shard '{}': {} bytes, the manifest says {}: not the file of this set; copy it "
+                        "again or run ssd_preprocess again",
+                        shard(1).string(), second.size() + 1, second.size()));
 
   write_text(shard(1), second);
   EXPECT_EQ(open_error(), "(nothing was thrown)");
@@ -246,9 +252,10 @@ TEST_F(ShardSetTest, missing_cut_off_swapped_and_mixed_shards_are_refused_with_t
   const auto other = temporary.path() / "other";
   write_made_set(other, records, {.identity = std::string(32, 'b')});
   fs::copy_file(other / shard(1).filename(), shard(1), fs::copy_options::overwrite_existing);
-  EXPECT_EQ(open_error(), fmt::format("shard '{}': belongs to another set ({}, the manifest says {}); do not mix the "
-                                      "files of two runs",
-                                      shard(1).string(), std::string(32, 'b'), std::string(32, 'a')));
+  EXPECT_EQ(open_error(),
+            fmt::format("shard '{}': belongs to another set ({}, the manifest says {}); do not mix the "
+                        "files of two runs",
+                        shard(1).string(), std::string(32, 'b'), std::string(32, 'a')));
 }
 
 TEST_F(ShardSetTest, swapped_shards_of_one_size_are_refused) {
@@ -257,7 +264,8 @@ TEST_F(ShardSetTest, swapped_shards_of_one_size_are_refused) {
   write_made_set(path, records);
   ASSERT_EQ(fs::file_size(shard(0)), fs::file_size(shard(1)));
   fs::copy_file(shard(0), shard(1), fs::copy_options::overwrite_existing);
-  EXPECT_EQ(open_error(), fmt::format("shard '{}': is train shard 0 of 2 under a wrong name", shard(1).string()));
+  EXPECT_EQ(open_error(),
+            fmt::format("shard '{}': is train shard 0 of 2 under a wrong name", shard(1).string()));
 }
 
 TEST_F(ShardSetTest, a_shard_of_another_content_but_the_same_identity_is_refused) {
@@ -265,11 +273,14 @@ TEST_F(ShardSetTest, a_shard_of_another_content_but_the_same_identity_is_refused
   write_made_set(path, records);
   records[1].record.source_bytes += 1;
   write_made_set(temporary.path() / "other", records);
-  fs::copy_file(temporary.path() / "other" / shard(1).filename(), shard(1), fs::copy_options::overwrite_existing);
-  EXPECT_EQ(open_error(),
-            fmt::format("shard '{}': its content is not what the manifest says; copy both again or run ssd_preprocess "
-                        "again",
-                        shard(1).string()));
+  fs::copy_file(temporary.path() / "other" / shard(1).filename(), shard(1),
+                fs::copy_options::overwrite_existing);
+  EXPECT_EQ(
+      open_error(),
+      fmt::format(
+          "shard '{}': its content is not what the manifest says; copy both again or run ssd_preprocess "
+          "again",
+          shard(1).string()));
 }
 
 TEST_F(ShardSetTest, another_format_version_is_refused) {
@@ -280,16 +291,18 @@ TEST_F(ShardSetTest, another_format_version_is_refused) {
   ASSERT_GE(H5Awrite(attribute, H5T_NATIVE_UINT32, &version), 0);
   H5Aclose(attribute);
   H5Fclose(file);
-  EXPECT_EQ(open_error(), fmt::format("shard '{}': format version 2 (this build reads 1); run ssd_preprocess again",
-                                      shard(0).string()));
+  EXPECT_EQ(open_error(),
+            fmt::format("shard '{}': format version 2 (this build reads 1); run ssd_preprocess again",
+                        shard(0).string()));
 }
 
 TEST_F(ShardSetTest, a_file_that_is_not_hdf5_is_refused) {
   write_made_set(path, made_records(2));
   write_text(shard(0), std::string(fs::file_size(shard(0)), 'x'));
-  EXPECT_THAT(open_error(), StartsWith(fmt::format("shard '{}': cannot be read; copy it again or run ssd_preprocess "
-                                                   "again (HDF5: H5Fopen failed: ",
-                                                   shard(0).string())));
+  EXPECT_THAT(open_error(),
+              StartsWith(fmt::format("shard '{}': cannot be read; copy it again or run ssd_preprocess "
+                                     "again (HDF5: H5Fopen failed: ",
+                                     shard(0).string())));
 }
 
 TEST_F(ShardSetTest, damaged_manifests_are_refused) {
@@ -307,7 +320,8 @@ TEST_F(ShardSetTest, damaged_manifests_are_refused) {
   EXPECT_EQ(with("\"ssd-shards\"", "\"other\""),
             fmt::format("manifest '{}': is not a manifest of shards", file.string()));
   EXPECT_EQ(with("\"format_version\": 1", "\"format_version\": 3"),
-            fmt::format("manifest '{}': format version 3 (this build reads 1); run ssd_preprocess again", file.string()));
+            fmt::format("manifest '{}': format version 3 (this build reads 1); run ssd_preprocess again",
+                        file.string()));
   EXPECT_THAT(with("aaaa", "aaab"), HasSubstr("damaged: its content does not match its digest"));
   EXPECT_THAT(with("\"file_bytes\"", "\"file_byte\""), HasSubstr("damaged ("));
   EXPECT_THAT(with("train-00001", "../train-1"), HasSubstr("not the name of train shard 1 of 2"));
@@ -316,25 +330,29 @@ TEST_F(ShardSetTest, damaged_manifests_are_refused) {
 TEST_F(ShardSetTest, other_folders_are_answered_with_what_to_do) {
   const auto folder = path.string();
   EXPECT_EQ(open_error(),
-            fmt::format("no folder '{}'; give the folder that ssd_preprocess wrote, with --data or SSD_DATA", folder));
+            fmt::format("no folder '{}'; give the folder that ssd_preprocess wrote, with --data or SSD_DATA",
+                        folder));
   write_text(path, "x");
-  EXPECT_EQ(open_error(), fmt::format("'{}' is not a folder; give the folder that ssd_preprocess wrote", folder));
+  EXPECT_EQ(open_error(),
+            fmt::format("'{}' is not a folder; give the folder that ssd_preprocess wrote", folder));
   fs::remove(path);
   fs::create_directories(path);
   EXPECT_EQ(open_error(), fmt::format("'{0}': no train shards (no 'train.manifest.json'); write them with "
                                       "ssd_preprocess COCO {0}",
                                       folder));
   fs::create_directories(path / "annotations");
-  EXPECT_EQ(open_error(), fmt::format("'{0}' is a COCO folder, not a set of shards; pack it once: ssd_preprocess {0} "
-                                      "{0}-shards",
-                                      folder));
+  EXPECT_EQ(open_error(),
+            fmt::format("'{0}' is a COCO folder, not a set of shards; pack it once: ssd_preprocess {0} "
+                        "{0}-shards",
+                        folder));
   fs::remove(path / "annotations");
   write_made_set(path, made_records(2));
   EXPECT_THAT(open_error(Split::val), HasSubstr("no val shards"));
   fs::remove(path / "train.manifest.json");
-  EXPECT_EQ(open_error(), fmt::format("'{}': the train shards are not complete (no 'train.manifest.json'): the run that "
-                                      "wrote them did not finish; run ssd_preprocess again",
-                                      folder));
+  EXPECT_EQ(open_error(),
+            fmt::format("'{}': the train shards are not complete (no 'train.manifest.json'): the run that "
+                        "wrote them did not finish; run ssd_preprocess again",
+                        folder));
 }
 
 TEST_F(ShardSetTest, a_lock_of_another_process_does_not_matter) {
@@ -395,7 +413,8 @@ TEST_F(ShardSetTest, a_write_that_fails_is_an_error_with_the_systems_reason) {
 }
 
 TEST(Hdf5, handles_are_movable_and_not_copyable) {
-  static_assert(std::is_nothrow_move_constructible_v<Hdf5File> && std::is_nothrow_move_assignable_v<Hdf5File>);
+  static_assert(std::is_nothrow_move_constructible_v<Hdf5File> &&
+                std::is_nothrow_move_assignable_v<Hdf5File>);
   static_assert(!std::is_copy_constructible_v<Hdf5File> && !std::is_copy_assignable_v<Hdf5Dataset>);
 }
 
