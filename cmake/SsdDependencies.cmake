@@ -13,7 +13,6 @@ find_package(simdjson REQUIRED)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 
 if(NOT TARGET HDF5::HDF5)
   add_library(ssd_hdf5 INTERFACE)

@@ -9,9 +9,11 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Precompiled headers and ccache agree on these settings only.
+  # Precompiled headers and ccache agree on this sloppiness only; with the base directory clones in other folders and
+  # other build folders share what is cached.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
 
 # The installed tree is found from where it is put; LibTorch where it was at build time, or in lib/ beside it.
@@ -53,19 +55,22 @@ function(ssd_add_library room)
   endif()
 endfunction()
 
-# ssd_add_program(<name> [TORCH] SOURCES ... DEPENDS ...): an installed program in build/<preset>/bin.
+# ssd_add_program(<name> [TORCH] SOURCES ... DEPENDS ...): an installed program in build/<preset>/bin. Its target is
+# program_<name>, since a room may have the program's name.
 function(ssd_add_program name)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ssd_options ${arg_DEPENDS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set(target program_${name})
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ssd_options ${arg_DEPENDS})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_TORCH)
-    _ssd_use_torch(${name})
+    _ssd_use_torch(${target})
     if(SSD_WITH_CUDA)
-      target_link_libraries(${name} PRIVATE LibTorch::cuda)
+      target_link_libraries(${target} PRIVATE LibTorch::cuda)
     endif()
   endif()
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
 # ssd_add_test(<x_test.cpp> [TORCH] [RANKS 1 2 4] [TIMEOUT s] [LABELS ...] [SOURCES more.cpp] DEPENDS ...)

@@ -70,6 +70,18 @@ SSD_F16C std::size_t add_halves_f16c(std::uint16_t* sum, const std::uint16_t* te
   return i;
 }
 
+SSD_F16C std::size_t halves_to_floats_f16c(const std::uint16_t* values, float* out, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(load8(values + i)));
+  return i;
+}
+
+SSD_F16C std::size_t bfloat16s_to_floats_f16c(const std::uint16_t* values, float* out, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(out + i, from_bfloat16s(load8(values + i)));
+  return i;
+}
+
 SSD_F16C std::size_t floats_to_halves_f16c(const float* values, float scale, std::uint16_t* out, std::size_t count) {
   const __m256 factor = _mm256_set1_ps(scale);
   std::size_t i = 0;
@@ -89,6 +101,8 @@ SSD_F16C std::size_t bfloat16s_to_halves_f16c(const std::uint16_t* values, float
 
 bool has_f16c() { return false; }
 std::size_t add_halves_f16c(std::uint16_t*, const std::uint16_t*, std::size_t) { return 0; }
+std::size_t halves_to_floats_f16c(const std::uint16_t*, float*, std::size_t) { return 0; }
+std::size_t bfloat16s_to_floats_f16c(const std::uint16_t*, float*, std::size_t) { return 0; }
 std::size_t floats_to_halves_f16c(const float*, float, std::uint16_t*, std::size_t) { return 0; }
 std::size_t bfloat16s_to_halves_f16c(const std::uint16_t*, float, std::uint16_t*, std::size_t) { return 0; }
 
@@ -105,6 +119,18 @@ void add_halves(std::uint16_t* sum, const std::uint16_t* term, std::size_t count
 void add_bfloat16s(std::uint16_t* sum, const std::uint16_t* term, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     sum[i] = float_to_bfloat16(bfloat16_to_float(sum[i]) + bfloat16_to_float(term[i]));
+  }
+}
+
+void halves_to_floats(const std::uint16_t* values, float* out, std::size_t count) {
+  for (std::size_t i = has_f16c() ? halves_to_floats_f16c(values, out, count) : 0; i < count; ++i) {
+    out[i] = half_to_float(values[i]);
+  }
+}
+
+void bfloat16s_to_floats(const std::uint16_t* values, float* out, std::size_t count) {
+  for (std::size_t i = has_f16c() ? bfloat16s_to_floats_f16c(values, out, count) : 0; i < count; ++i) {
+    out[i] = bfloat16_to_float(values[i]);
   }
 }
 

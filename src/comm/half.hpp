@@ -19,6 +19,8 @@ void add_bfloat16s(std::uint16_t* sum, const std::uint16_t* term, std::size_t co
 
 // out[i] = half(scale * value[i]); in and out may be the same memory for the 16-bit form.
 void floats_to_halves(const float* values, float scale, std::uint16_t* out, std::size_t count);
+void halves_to_floats(const std::uint16_t* values, float* out, std::size_t count);
+void bfloat16s_to_floats(const std::uint16_t* values, float* out, std::size_t count);
 void bfloat16s_to_halves(const std::uint16_t* values, float scale, std::uint16_t* out, std::size_t count);
 
 }  // namespace ssd

@@ -69,6 +69,13 @@ TEST(Half, blocks_give_the_bits_of_the_single_conversions_at_every_length_and_al
       EXPECT_EQ(from_brains[i], float_to_half(bfloat16_to_float(brains[i + 1]) * .25F));
       EXPECT_EQ(sums[i + 1], float_to_half(half_to_float(a[i + 1]) + half_to_float(b[i + 1])));
     }
+    std::vector<float> from_halves(count), widened(count);
+    halves_to_floats(a.data() + 1, from_halves.data(), count);
+    bfloat16s_to_floats(brains.data() + 1, widened.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(from_halves[i], half_to_float(a[i + 1]));
+      EXPECT_EQ(widened[i], bfloat16_to_float(brains[i + 1]));
+    }
   }
 }
 

@@ -122,7 +122,10 @@ TEST_P(GoldenLoss, equals_the_reference_in_value_and_gradient) {
     const auto path = group + "/" + name + "/";
     const double norm = loss_file().read<double>(path + (is_double ? "norm_f64" : "norm_f32"))[0];
     EXPECT_NEAR(gradient.to(torch::kDouble).norm().item<double>(), norm, norm * (is_double ? 1e-11 : 1e-5)) << path;
-    EXPECT_EQ(gradient.ne(0).sum().item<std::int64_t>(), loss_file().read<std::int64_t>(path + "nonzero")[0]) << path;
+    // Counted in the float32 run, where some gradients of float64 are rounded to 0.
+    if (!is_double) {
+      EXPECT_EQ(gradient.ne(0).sum().item<std::int64_t>(), loss_file().read<std::int64_t>(path + "nonzero")[0]) << path;
+    }
     if (!is_unique) continue;
     const auto index = tensor_of(loss_file().read<std::int64_t>(path + "index"));
     const auto values = is_double ? tensor_of(loss_file().read<double>(path + "value_f64"))

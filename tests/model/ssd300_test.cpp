@@ -26,7 +26,7 @@ class EveryBackbone : public testing::TestWithParam<Backbone> {};
 TEST_P(EveryBackbone, has_the_reference_state_dict_name_by_name_in_its_order) {
   Ssd300 model(GetParam(), 81);
   const auto wanted = state_dict_json(GetParam());
-  const auto tensors = state_dict_of(model);
+  const auto tensors = model_tensors(model);
   ASSERT_EQ(tensors.size(), wanted["state_dict"].size());
   std::int64_t parameter_numbers = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -49,10 +49,10 @@ TEST(Ssd300Weights, stay_within_the_reference_bounds_and_depend_on_the_seed_alon
   initialise_weights(again, 1);
   initialise_weights(other, 2);
   const auto wanted = state_dict_json(Backbone::resnet18)["initialisation_of_new_layers"];
-  const auto tensors = state_dict_of(model), same = state_dict_of(again), different = state_dict_of(other);
+  const auto tensors = model_tensors(model), same = model_tensors(again), different = model_tensors(other);
   int bounded = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto& [name, tensor, is_parameter] = tensors[i];
+    const auto& [name, tensor, is_parameter, is_norm] = tensors[i];
     EXPECT_TRUE(tensor.equal(same[i].tensor)) << name;
     if (!wanted.contains(name) || !wanted[name].contains("bound")) continue;
     const double bound = wanted[name]["bound"];
@@ -108,7 +108,7 @@ TEST_P(GoldenForward, equals_the_reference) {
   Ssd300 model(backbone, 81);
   test::fill_by_rule(model);
   for (const auto& row : state_dict_json(backbone)["state_dict"]) {
-    for (const auto& [name, tensor, is_parameter] : state_dict_of(model)) {
+    for (const auto& [name, tensor, is_parameter, is_norm] : model_tensors(model)) {
       if (name != row["key"]) continue;
       const auto bytes = std::span(static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes());
       ASSERT_EQ(fmt::format("{:08x}", crc32(bytes)), row["fill_crc32"]) << name;
@@ -139,9 +139,10 @@ TEST_P(GoldenForward, equals_the_reference) {
   if (group != "train") return;
   const std::string suffix = is_double ? "_f64" : "_f32";
   int compared = 0;
-  for (const auto& [name, tensor, is_parameter] : state_dict_of(model)) {
-    const auto path = "train/batchnorm/" + name + suffix;
-    if (is_parameter || name.ends_with("num_batches_tracked") || !golden.has("train/batchnorm/" + name.substr(0, name.rfind('.')))) continue;
+  for (const auto& [name, tensor, is_parameter, is_norm] : model_tensors(model)) {
+    const auto layer = "train/batchnorm/" + name.substr(0, name.rfind('.'));
+    if (is_parameter || name.ends_with("num_batches_tracked") || !golden.has(layer)) continue;
+    const auto path = layer + name.substr(name.rfind('.')).replace(0, 1, "/") + suffix;
     EXPECT_LE(largest_difference(tensor, test::tensor_of(golden.read<double>(path))), buffer_tolerance) << path;
     ++compared;
   }

@@ -12,7 +12,7 @@
 
 #include "core/digest.hpp"
 #include "model/ssd300.hpp"
-#include "model/state_dict.hpp"
+#include "model/model_tensors.hpp"
 
 namespace ssd::test {
 
@@ -77,7 +77,7 @@ inline torch::Tensor fill_rule(const std::string& key, const torch::Tensor& like
 inline void fill_by_rule(Ssd300& model) {
   torch::NoGradGuard no_grad;
   const bool is_bottleneck = feature_map_channels(model.backbone())[0] == 1024;
-  for (auto& [name, tensor, is_parameter] : state_dict_of(model)) {
+  for (auto& [name, tensor, is_parameter, is_norm] : model_tensors(model)) {
     const bool is_inner_norm = is_bottleneck && name.find(".bn2.weight") != std::string::npos;
     if (is_inner_norm) {
       const auto salt = salt_of(name);

@@ -9,12 +9,13 @@
 
 namespace ssd {
 
-struct NamedTensor {
+struct ModelTensor {
   std::string name;
   torch::Tensor tensor;  // shares memory with the module's
   bool is_parameter = false;
+  bool is_of_batch_norm = false;
 };
 
-std::vector<NamedTensor> state_dict_of(const torch::nn::Module& module);
+std::vector<ModelTensor> model_tensors(const torch::nn::Module& module);
 
 }  // namespace ssd

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# From a fresh clone to a trained detector on real photos: sets the machine up, builds, packs the BCCD blood-cell photos
+# (tests/data/bccd, MIT), trains SSD300 with ResNet-18 from random weights on 2 MPI ranks, in half precision where the
+# processor has it, evaluates on the test photos, and says where everything lies.
+#   jobs/quickstart.sh [ssd_train options...]
+# Environment: RESULTS (default build/quickstart), QUICKSTART_EPOCHS (default 39; 1 is a quick look), SEED (default 1).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+results=${RESULTS:-build/quickstart}
+epochs=${QUICKSTART_EPOCHS:-39}
+seed=${SEED:-1}
+ranks=2 batch=4 train_images=205
+
+say() { printf 'quickstart: %s\n' "$*" >&2; }
+
+case $epochs in ''|*[!0-9]*|0) say "error: QUICKSTART_EPOCHS=$epochs: must be a number of 1 or more"; exit 2 ;; esac
+case $seed in ''|*[!0-9]*) say "error: SEED=$seed: must be a number"; exit 2 ;; esac
+
+jobs/setup.sh
+bin=build/default/bin
+photos=tests/data/bccd
+mkdir -p "$results"
+
+# shellcheck source=jobs/mpi_environment.sh
+. jobs/mpi_environment.sh "$ranks"
+
+say "packing the photos into $results/shards"
+pack() { "$bin/ssd_preprocess" --split "$1" --annotations "$photos/coco/instances_$2.json" --images "$photos/JPEGImages" --force "$results/shards"; }
+pack train train
+pack val test
+
+# Milestones, warmup and evaluations in proportion to 39 epochs of 26 iterations.
+at() { echo $((epochs * $1 / 39)); }
+evaluation=()
+for k in 4 9 14 19 24 29 34; do [ "$(at $k)" -ge $((epochs - 1)) ] || evaluation+=("$(at $k)"); done
+options=(
+  --data "$results/shards" --backbone resnet18 --fp16 --batch-size "$batch" --eval-batch-size 8
+  --learning-rate 0.04 --warmup $((80 * epochs / 39)) --epochs "$epochs" --multistep "$(at 27)" "$(at 35)"
+  --evaluation "${evaluation[@]}" last --seed "$seed"
+)
+
+# How long it will take, measured on this machine.
+benchmark=$(mktemp)
+mpirun -np "$ranks" "$bin/ssd_train" "${options[@]}" --mode benchmark-training --benchmark-warmup 2 --benchmark-iterations 4 \
+  --json-summary "$benchmark" 2>"$benchmark.log" || { cat "$benchmark.log" >&2; exit 1; }
+rate=$(sed -n 's/.*"med_img\/sec":\([0-9.]*\).*/\1/p' "$benchmark" | tail -n 1)
+say "$(awk -v rate="$rate" -v images=$((epochs * train_images)) 'BEGIN {
+  printf "%.1f images/s here: %d images will take about %.0f minutes", rate, images, images / rate / 60 + .5 }')"
+rm -f "$benchmark" "$benchmark.log"
+
+rm -f "$results/log.jsonl"
+mpirun -np "$ranks" "$bin/ssd_train" "${options[@]}" --save "$results/models" --json-summary "$results/log.jsonl" \
+  --results "$results/detections.json" "$@"
+
+say 'done:'
+say "  shards      $results/shards"
+say "  checkpoints $results/models (epoch_N.pt, which Python's torch.load reads as well)"
+say "  log         $results/log.jsonl (loss and AP over epochs)"
+say "  detections  $results/detections.json (COCO results of the test photos)"
+say "evaluate again: mpirun -np $ranks $bin/ssd_train --mode evaluation --backbone resnet18 --data $results/shards --checkpoint $results/models/epoch_$((epochs - 1)).pt"

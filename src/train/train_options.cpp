@@ -1,0 +1,364 @@
+#include "train/train_options.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "train/version.hpp"
+
+namespace ssd {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr unsigned kHelpColumns = 100;
+constexpr const char* kDefaultData = "/scratch/shards";
+constexpr const char* kDefaultSaveFolder = "./models";
+
+// Second names of options; Boost.ProgramOptions knows one long name only.
+struct Alias {
+  std::string_view name, meaning;
+};
+constexpr std::array kAliases{Alias{"--bs", "--batch-size"},    Alias{"--ebs", "--eval-batch-size"},
+                              Alias{"--lr", "--learning-rate"}, Alias{"--wd", "--weight-decay"},
+                              Alias{"--amp", "--fp16"},         Alias{"--no-amp", "--no-fp16"},
+                              Alias{"--local-rank", "--local_rank"}};
+
+std::vector<std::string> rewrite_arguments(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    const auto name = argument.substr(0, argument.find('='));
+    for (const auto& alias : kAliases) {
+      if (name == alias.name) argument.replace(0, name.size(), alias.meaning);
+    }
+    // --save takes a folder or nothing.
+    if (argument == "--save") {
+      const bool has_value = i + 1 < argc && argv[i + 1][0] != '-';
+      argument += std::string("=") + (has_value ? argv[++i] : kDefaultSaveFolder);
+    }
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+std::string default_data() {
+  const char* data = std::getenv("SSD_DATA");
+  return data != nullptr && *data != '\0' ? data : kDefaultData;
+}
+
+template <class T>
+po::typed_value<T>* with_default(T value, const char* name) {
+  return po::value<T>()->default_value(value)->value_name(name);
+}
+
+std::string text_of(double value) { return fmt::format("{}", value); }
+
+po::typed_value<double>* number(double value, const char* name = "X") {
+  return po::value<double>()->default_value(value, text_of(value))->value_name(name);
+}
+
+using Words = std::vector<std::string>;
+
+po::typed_value<Words>* words(const Words& value, const char* name) {
+  return po::value<Words>()->multitoken()->default_value(value, fmt::format("{}", fmt::join(value, " ")))->value_name(name);
+}
+
+po::typed_value<std::string>* text(const std::string& value, const char* name) {
+  return po::value<std::string>()->default_value(value, value.empty() ? "none" : value)->value_name(name);
+}
+
+struct OptionTable {
+  po::options_description input{"Data and model", kHelpColumns};
+  po::options_description recipe{"Training recipe", kHelpColumns};
+  po::options_description augmentation{"Augmentation (uniform ranges: low high)", kHelpColumns};
+  po::options_description machine{"Machine", kHelpColumns};
+  po::options_description output{"Output", kHelpColumns};
+  po::options_description benchmark{"Benchmarks", kHelpColumns};
+  po::options_description other{"Other", kHelpColumns};
+  po::options_description hidden;
+
+  OptionTable() {
+    const TrainOptions defaults;
+    add_input();
+    add_recipe(defaults);
+    add_augmentation();
+    add_machine(defaults);
+    add_output(defaults);
+    benchmark.add_options()                                                                                  //
+        ("benchmark-iterations", with_default(defaults.benchmark_iterations, "N"), "iterations that are timed")  //
+        ("benchmark-warmup", with_default(defaults.benchmark_warmup, "N"), "iterations before them");
+    other.add_options()                                                              //
+        ("help,h", "print this text and stop")                                       //
+        ("version", "print the versions of the program and its libraries and stop")  //
+        ("print-config", "print every option with its value and stop");
+    hidden.add_options()("local_rank", po::value<int>(), "")("unexpected", po::value<Words>(), "");
+  }
+
+  po::options_description visible() const {
+    po::options_description all(kHelpColumns);
+    all.add(input).add(recipe).add(augmentation).add(machine).add(output).add(benchmark).add(other);
+    return all;
+  }
+
+ private:
+  void add_input() {
+    input.add_options()                                                                                          //
+        ("data,d", text(default_data(), "DIR"), "the shards that ssd_preprocess made; default $SSD_DATA, else /scratch/shards")  //
+        ("mode", text("training", "MODE"), "training, evaluation, benchmark-training or benchmark-inference")     //
+        ("backbone", text("resnet50", "NAME"), "resnet18, resnet34, resnet50, resnet101 or resnet152")            //
+        ("backbone-path", text("", "FILE"), "torchvision's ResNet weights to start from; without it they are random")  //
+        ("checkpoint", po::value<Words>()->multitoken()->value_name("FILE..."),
+         "go on from this file, or evaluate it; of several (a glob) the newest epoch");
+  }
+
+  void add_recipe(const TrainOptions& defaults) {
+    recipe.add_options()                                                                                      //
+        ("epochs,e", with_default(defaults.epochs, "N"), "epochs to run")                                     //
+        ("batch-size", with_default(defaults.batch_size, "N"), "images per rank and iteration (or --bs)")     //
+        ("learning-rate", number(defaults.learning_rate),
+         "for a global batch of 32; the rate used is this * ranks * batch-size / 32 (or --lr)")               //
+        ("momentum,m", number(defaults.momentum), "of SGD")                                                   //
+        ("weight-decay", number(defaults.weight_decay), "not for biases and BatchNorm (or --wd)")             //
+        ("warmup", with_default<std::int64_t>(0, "N"), "iterations in which the rate grows from 0")           //
+        ("multistep", words({"43", "54"}, "EPOCH..."), "the rate is divided by 10 before these epochs, counted from 0; or none")  //
+        ("evaluation", words({"21", "31", "37", "42", "48", "53", "59", "64"}, "EPOCH..."),
+         "evaluate after these epochs, counted from 0; or none, or last")                                     //
+        ("eval-batch-size", with_default(defaults.evaluation_batch_size, "N"), "images per rank (or --ebs)")  //
+        ("eval-annotated-only", "run only images that have boxes, as the reference does (4,952 of COCO's 5,000)")  //
+        ("skip-crowd", "do not train on crowd boxes (the reference does)")                                    //
+        ("seed,s", po::value<std::uint64_t>()->value_name("N"), "of weights, order and augmentation; default: random, logged");
+  }
+
+  void add_augmentation() {
+    augmentation.add_options()                                                                      //
+        ("hue", words({"-0.5", "0.5"}, "LOW HIGH"), "degrees")                                      //
+        ("saturation", words({"0.5", "1.5"}, "LOW HIGH"), "factor")                                 //
+        ("contrast", words({"0.5", "1.5"}, "LOW HIGH"), "factor about the level 128")               //
+        ("brightness", words({"0.875", "1.125"}, "LOW HIGH"), "factor")                             //
+        ("flip-probability", number(0.5, "P"), "of a horizontal flip");
+  }
+
+  void add_machine(const TrainOptions& defaults) {
+    machine.add_options()                                                                                        //
+        ("device", text("auto", "DEVICE"), "auto (CUDA where there is a GPU), cuda or cpu")                      //
+        ("no-cuda", "the same as --device cpu")                                                                  //
+        ("fp16", "half precision: FP16 on a GPU, BF16 on a CPU that has it; FP16 gradients, dynamic loss scaling (or --amp)")  //
+        ("no-fp16", "FP32, the default (or --no-amp)")                                                           //
+        ("allow-tf32", "TF32 on a GPU for what is FP32, the default")                                            //
+        ("no-allow-tf32", "no TF32")                                                                             //
+        ("data-layout", text("auto", "LAYOUT"), "channels_first, channels_last or auto (last with --fp16)")      //
+        ("num-workers", with_default(defaults.num_workers, "N"), "loader threads per rank at most; fewer where cores are few")  //
+        ("first-bucket-kib", with_default<std::int64_t>(1024, "KIB"), "size of the first gradient bucket")       //
+        ("bucket-kib", with_default<std::int64_t>(8192, "KIB"), "size of the other gradient buckets");
+  }
+
+  void add_output(const TrainOptions& defaults) {
+    output.add_options()                                                                                     //
+        ("save", po::value<std::string>()->value_name("[DIR]"), "write epoch_N.pt after each epoch; without DIR in ./models")  //
+        ("log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")           //
+        ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")                 //
+        ("results", text("", "FILE"), "detections of the last evaluation as a COCO results JSON");
+  }
+};
+
+template <class T>
+T parse_number(const std::string& option, const std::string& word) {
+  T value{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) {
+    throw UsageError(fmt::format("--{} '{}': not a number", option, word));
+  }
+  return value;
+}
+
+void expect_usage(bool condition, const std::string& message) {
+  if (!condition) throw UsageError(message);
+}
+
+template <class T>
+T at_least(const po::variables_map& values, const char* option, T least) {
+  const auto value = values[option].as<T>();
+  expect_usage(value >= least, fmt::format("--{} {}: must be {} or more", option, value, least));
+  return value;
+}
+
+template <class T>
+T choose(const std::string& option, const std::string& word, std::initializer_list<std::pair<const char*, T>> choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices) {
+    if (word == name) return value;
+    names.emplace_back(name);
+  }
+  throw UsageError(fmt::format("--{} '{}': not one of {}", option, word, fmt::join(names, ", ")));
+}
+
+std::vector<int> epochs_of(const po::variables_map& values, const std::string& option, int last_epoch) {
+  std::vector<int> epochs;
+  for (const auto& word : values[option].as<Words>()) {
+    if (word == "none") continue;
+    const int epoch = word == "last" ? last_epoch : parse_number<int>(option, word);
+    expect_usage(epoch >= 0, fmt::format("--{} {}: epochs count from 0", option, word));
+    epochs.push_back(epoch);
+  }
+  return epochs;
+}
+
+Range range_of(const po::variables_map& values, const std::string& option) {
+  const auto& two = values[option].as<Words>();
+  expect_usage(two.size() == 2, fmt::format("--{}: takes two numbers, low and high; here are {}", option, two.size()));
+  const Range range{parse_number<double>(option, two[0]), parse_number<double>(option, two[1])};
+  expect_usage(range.low <= range.high, fmt::format("--{} {} {}: low is above high", option, two[0], two[1]));
+  return range;
+}
+
+// Negative numbers after these are values, not options: Boost would take "-0.5" for a flag.
+void protect_negative_numbers(std::vector<std::string>& arguments, po::variables_map& values,
+                              const po::options_description& all) {
+  po::positional_options_description positional;
+  positional.add("unexpected", -1);
+  const int style = (po::command_line_style::default_style & ~po::command_line_style::allow_guessing);
+  auto parser = po::command_line_parser(arguments).options(all).positional(positional).style(style);
+  parser.extra_style_parser([](std::vector<std::string>& rest) {
+    std::vector<po::option> result;
+    const auto& word = rest.front();
+    const bool is_negative_number = word.size() > 1 && word[0] == '-' && (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
+    if (is_negative_number) {
+      po::option value;
+      value.position_key = 0;
+      value.value.push_back(word);
+      value.original_tokens.push_back(word);
+      result.push_back(value);
+      rest.erase(rest.begin());
+    }
+    return result;
+  });
+  po::store(parser.run(), values);
+}
+
+po::variables_map parse_words(std::vector<std::string> arguments, const OptionTable& table) {
+  po::options_description all;
+  all.add(table.visible()).add(table.hidden);
+  po::variables_map values;
+  try {
+    protect_negative_numbers(arguments, values, all);
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw UsageError(fmt::format("{}; see ssd_train --help", error.what()));
+  }
+  if (values.count("unexpected") != 0) {
+    const auto word = values["unexpected"].as<Words>().front();
+    throw UsageError(fmt::format("'{}' belongs to no option; the folder of shards is given as --data {}", word, word));
+  }
+  return values;
+}
+
+std::string value_text(const po::variable_value& value) {
+  const auto& any = value.value();
+  if (const auto* word = boost::any_cast<std::string>(&any)) return *word;
+  if (const auto* list = boost::any_cast<Words>(&any)) return fmt::format("{}", fmt::join(*list, " "));
+  if (const auto* number = boost::any_cast<int>(&any)) return fmt::format("{}", *number);
+  if (const auto* number = boost::any_cast<std::int64_t>(&any)) return fmt::format("{}", *number);
+  if (const auto* number = boost::any_cast<std::uint64_t>(&any)) return fmt::format("{}", *number);
+  if (const auto* number = boost::any_cast<double>(&any)) return text_of(*number);
+  return "";
+}
+
+std::string configuration_of(const po::variables_map& values, const OptionTable& table) {
+  std::string lines;
+  const auto visible = table.visible();
+  for (const auto& option : visible.options()) {
+    const auto& name = option->long_name();
+    if (name == "help" || name == "version" || name == "print-config") continue;
+    const bool is_flag = option->semantic()->max_tokens() == 0;
+    const bool is_set = values.count(name) != 0;
+    lines += fmt::format("{} = {}\n", name, is_flag ? (is_set ? "yes" : "no") : (is_set ? value_text(values[name]) : ""));
+  }
+  return lines;
+}
+
+TrainOptions options_of(const po::variables_map& values) {
+  TrainOptions options;
+  const auto word = [&](const char* name) { return values[name].as<std::string>(); };
+  const auto has = [&](const char* name) { return values.count(name) != 0; };
+  options.data = word("data");
+  options.mode = choose<Mode>("mode", word("mode"), {{"training", Mode::training},
+                                                     {"evaluation", Mode::evaluation},
+                                                     {"benchmark-training", Mode::benchmark_training},
+                                                     {"benchmark-inference", Mode::benchmark_inference}});
+  options.device = choose<DeviceChoice>("device", word("device"), {{"auto", DeviceChoice::automatic},
+                                                                   {"cuda", DeviceChoice::cuda},
+                                                                   {"cpu", DeviceChoice::cpu}});
+  options.layout = choose<DataLayout>("data-layout", word("data-layout"), {{"auto", DataLayout::automatic},
+                                                                           {"channels_first", DataLayout::channels_first},
+                                                                           {"channels_last", DataLayout::channels_last}});
+  expect_usage(!(has("no-cuda") && options.device == DeviceChoice::cuda), "--no-cuda and --device cuda exclude each other");
+  expect_usage(!(has("fp16") && has("no-fp16")), "--fp16 (--amp) and --no-fp16 (--no-amp) exclude each other");
+  expect_usage(!(has("allow-tf32") && has("no-allow-tf32")), "--allow-tf32 and --no-allow-tf32 exclude each other");
+  if (has("no-cuda")) options.device = DeviceChoice::cpu;
+  options.use_half = has("fp16");
+  options.allow_tf32 = !has("no-allow-tf32");
+  options.backbone = backbone_from_name(word("backbone"));
+  options.backbone_path = word("backbone-path");
+  if (has("checkpoint")) {
+    for (const auto& file : values["checkpoint"].as<Words>()) options.checkpoints.emplace_back(file);
+  }
+  if (has("save")) options.save_folder = word("save");
+  options.epochs = at_least(values, "epochs", 0);
+  options.batch_size = at_least(values, "batch-size", 1);
+  options.evaluation_batch_size = at_least(values, "eval-batch-size", 1);
+  if (has("seed")) options.seed = values["seed"].as<std::uint64_t>();
+  options.learning_rate = at_least(values, "learning-rate", 0.0);
+  options.momentum = at_least(values, "momentum", 0.0);
+  options.weight_decay = at_least(values, "weight-decay", 0.0);
+  options.warmup_iterations = at_least<std::int64_t>(values, "warmup", 0);
+  options.multistep = epochs_of(values, "multistep", std::max(0, options.epochs - 1));
+  options.evaluation = epochs_of(values, "evaluation", std::max(0, options.epochs - 1));
+  options.evaluation_records = has("eval-annotated-only") ? EvaluationRecords::with_annotations : EvaluationRecords::all;
+  options.crowd = has("skip-crowd") ? CrowdBoxes::leave_out : CrowdBoxes::train_on;
+  options.augmentation = {range_of(values, "hue"), range_of(values, "saturation"), range_of(values, "contrast"),
+                          range_of(values, "brightness"), values["flip-probability"].as<double>()};
+  options.augmentation.validate();
+  options.num_workers = at_least(values, "num-workers", 1);
+  options.buckets = {at_least<std::int64_t>(values, "first-bucket-kib", 1) * 1024,
+                     at_least<std::int64_t>(values, "bucket-kib", 1) * 1024};
+  options.log_interval = at_least(values, "log-interval", 1);
+  options.json_summary = word("json-summary");
+  options.results = word("results");
+  options.benchmark_iterations = at_least(values, "benchmark-iterations", 1);
+  options.benchmark_warmup = at_least(values, "benchmark-warmup", 0);
+  const bool trains = options.mode == Mode::training || options.mode == Mode::benchmark_training;
+  expect_usage(!trains || options.batch_size >= 2,
+               "--batch-size 1: training needs 2 or more images per rank, since the last BatchNorm sees a 1x1 map");
+  expect_usage(options.mode != Mode::evaluation || !options.checkpoints.empty(),
+               "--mode evaluation: give the file to evaluate as --checkpoint FILE");
+  return options;
+}
+
+}  // namespace
+
+ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
+  const OptionTable table;
+  const auto values = parse_words(rewrite_arguments(argc, argv), table);
+  if (values.count("help") != 0) {
+    std::ostringstream help;
+    help << "Trains SSD300 and evaluates it as COCO does. One rank for each GPU, or for a share of the cores:\n"
+            "  mpirun -np 8 ssd_train --fp16 --data /scratch/shards --save\n\n"
+         << table.visible() << "\nExit codes: 0 done, 1 failed, 2 wrong usage.\n";
+    return {std::nullopt, help.str()};
+  }
+  if (values.count("version") != 0) return {std::nullopt, version_text("ssd_train")};
+  auto options = options_of(values);
+  options.configuration = configuration_of(values, table);
+  if (values.count("print-config") != 0) return {std::nullopt, options.configuration};
+  return {std::move(options), {}};
+}
+
+}  // namespace ssd

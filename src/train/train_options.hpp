@@ -1,0 +1,69 @@
+// The options of ssd_train: one table makes the parser, --help and --print-config. Names are those of the reference's
+// main.py where the thing exists there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/augmentation.hpp"
+#include "data/loader.hpp"
+#include "model/backbone.hpp"
+#include "train/bucket_plan.hpp"
+
+namespace ssd {
+
+enum class Mode { training, evaluation, benchmark_training, benchmark_inference };
+enum class DeviceChoice { automatic, cuda, cpu };
+enum class DataLayout { automatic, channels_first, channels_last };
+
+struct TrainOptions {
+  std::filesystem::path data;  // of ssd_preprocess
+  Mode mode = Mode::training;
+  DeviceChoice device = DeviceChoice::automatic;
+  DataLayout layout = DataLayout::automatic;
+  bool use_half = false;
+  bool allow_tf32 = true;
+
+  Backbone backbone = Backbone::resnet50;
+  std::filesystem::path backbone_path;             // a torchvision ResNet's state_dict; empty: random weights
+  std::vector<std::filesystem::path> checkpoints;  // empty: from the start
+  std::optional<std::filesystem::path> save_folder;
+
+  int epochs = 65;
+  int batch_size = 32;             // per rank
+  int evaluation_batch_size = 32;  // per rank
+  std::optional<std::uint64_t> seed;
+  double learning_rate = 2.6e-3;  // for a global batch of 32
+  double momentum = 0.9;
+  double weight_decay = 5e-4;
+  std::int64_t warmup_iterations = 0;
+  std::vector<int> multistep = {43, 54};                              // zero-based epochs
+  std::vector<int> evaluation = {21, 31, 37, 42, 48, 53, 59, 64};     // zero-based epochs
+  EvaluationRecords evaluation_records = EvaluationRecords::all;
+  CrowdBoxes crowd = CrowdBoxes::train_on;
+  AugmentationOptions augmentation;
+  BucketOptions buckets;
+
+  int num_workers = 8;  // loader threads per rank at most
+  int log_interval = 20;  // iterations
+  std::filesystem::path json_summary;
+  std::filesystem::path results;  // detections of an evaluation as COCO results JSON
+  int benchmark_iterations = 20;
+  int benchmark_warmup = 20;
+
+  std::string configuration;  // every option with its value, a line each, as --print-config prints them
+};
+
+// Nothing where the text asked for (--help, --version, --print-config) is all there is to do: then it is in `text`.
+struct ParsedTrainOptions {
+  std::optional<TrainOptions> options;
+  std::string text;
+};
+
+// Throws UsageError, one line that names the option and its value. Pure, but for $SSD_DATA.
+ParsedTrainOptions parse_train_options(int argc, const char* const* argv);
+
+}  // namespace ssd

@@ -1,0 +1,376 @@
+#include "train/trainer.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "boxes/constants.hpp"
+#include "checkpoint/file_names.hpp"
+#include "comm/agreement.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "model/detection_decode.hpp"
+#include "model/model_tensors.hpp"
+#include "report/progress.hpp"
+#include "train/step_log.hpp"
+#include "train/version.hpp"
+
+namespace ssd {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::uint64_t choose_seed(const TrainOptions& options, const MpiComm& world) {
+  std::uint64_t seed = options.seed.value_or(0);
+  if (!options.seed) {
+    std::random_device random;
+    seed = random();
+  }
+  world.broadcast_in_place(std::as_writable_bytes(std::span(&seed, 1)));
+  return seed;
+}
+
+int visible_devices() { return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0; }
+
+bool trains(Mode mode) { return mode == Mode::training || mode == Mode::benchmark_training; }
+
+void broadcast_tensor(const MpiComm& world, torch::Tensor tensor) {
+  auto on_host = tensor.is_cpu() ? tensor : tensor.cpu();
+  SSD_EXPECT(on_host.is_contiguous());
+  world.broadcast_in_place({static_cast<std::byte*>(on_host.data_ptr()), on_host.nbytes()});
+  if (!tensor.is_cpu()) tensor.copy_(on_host);
+}
+
+// Median, least and most of rates, for the keys of the reference's benchmark log.
+JsonLines::Json rate_summary(std::vector<double> rates) {
+  std::sort(rates.begin(), rates.end());
+  const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
+  return {{"avg_img/sec", mean}, {"med_img/sec", rates[rates.size() / 2]}, {"min_img/sec", rates.front()}, {"max_img/sec", rates.back()}};
+}
+
+std::string rate_line(const JsonLines::Json& rates, const char* what) {
+  return fmt::format("{}: {:.1f} img/s on average (median {:.1f}, min {:.1f}, max {:.1f})", what, rates["avg_img/sec"].get<double>(),
+                     rates["med_img/sec"].get<double>(), rates["min_img/sec"].get<double>(), rates["max_img/sec"].get<double>());
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
+    : options_(options), world_(world), placement_(find_placement(world)), cpu_(find_cpu_capabilities()) {
+  torch::manual_seed(0);
+  seed_ = choose_seed(options_, world_);
+  run_in_agreement(world_, [&] {
+    plan_ = plan_compute(options_, placement_, cpu_, visible_devices());
+    apply_compute_plan(plan_, options_);
+    open_data();
+  });
+  run_in_agreement(world_, [&] { make_model(); });
+  run_in_agreement(world_, [&] { load_start(); });
+  broadcast_state();
+  communicator_ = make_gradient_communicator(world_, plan_);
+  ReducerOptions reducer_options;
+  reducer_options.wire_type = plan_.wire_type;
+  reducer_options.buckets = options_.buckets;
+  reducer_ = std::make_unique<GradientReducer>(*arena_, communicator_.get(), reducer_options);
+  step_ = std::make_unique<TrainStep>(*model_, *arena_, *reducer_, *scaler_, SgdOptions{options_.momentum, options_.weight_decay});
+  log_start();
+}
+
+void Trainer::open_data() {
+  const bool needs_validation = options_.mode == Mode::evaluation || options_.mode == Mode::benchmark_inference ||
+                                (options_.mode == Mode::training && !options_.evaluation.empty() &&
+                                 *std::min_element(options_.evaluation.begin(), options_.evaluation.end()) < options_.epochs);
+  if (trains(options_.mode)) train_set_.emplace(ShardSet::open(options_.data, Split::train));
+  if (needs_validation) {
+    validation_set_.emplace(ShardSet::open(options_.data, Split::val));
+    evaluator_.emplace(*validation_set_, options_.evaluation_batch_size, options_.evaluation_records);
+  }
+  if (train_set_ && validation_set_) {
+    const auto& a = train_set_->categories();
+    const auto& b = validation_set_->categories();
+    SSD_VALIDATE(std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                            [](const Category& x, const Category& y) { return x.id == y.id; }),
+                 "data '{}': train has {} classes, val {}, or in another order; pack both splits from one set of annotations",
+                 options_.data.string(), a.size(), b.size());
+  }
+}
+
+void Trainer::make_model() {
+  const auto& set = train_set_ ? *train_set_ : *validation_set_;
+  model_ = std::make_unique<Ssd300>(options_.backbone, static_cast<int>(set.categories().size()) + 1);
+  initialise_weights(*model_, seed_);
+  if (world_.is_root() && !options_.backbone_path.empty() && options_.checkpoints.empty()) {
+    load_backbone(read_checkpoint_file(options_.backbone_path), *model_);
+  }
+  model_->to(plan_.device);
+  model_->train(trains(options_.mode));
+  arena_ = std::make_unique<ParameterArena>(*model_, plan_.arena);
+  scaler_ = std::make_unique<LossScaler>(plan_.loss_scaling, plan_.device);
+  default_boxes_ = default_boxes_tensor().to(plan_.device);
+}
+
+void Trainer::load_start() {
+  if (world_.is_root() && options_.save_folder) {
+    std::error_code error;
+    std::filesystem::create_directories(*options_.save_folder, error);
+    SSD_VALIDATE(!error, "--save '{}': cannot make this folder: {}", options_.save_folder->string(), error.message());
+  }
+  if (world_.is_root() && !options_.json_summary.empty()) json_ = std::make_unique<JsonLines>(options_.json_summary);
+  if (!world_.is_root() || options_.checkpoints.empty()) return;
+  const auto file = newest_checkpoint(options_.checkpoints);
+  const auto resumed = load_checkpoint(read_checkpoint_file(file), *model_, *arena_);
+  position_ = resumed.position;
+  is_resumed_ = true;
+  log_info("checkpoint '{}': epoch {}, iteration {}{}", file.string(), position_.epoch, position_.iteration,
+           resumed.has_optimizer ? "" : ", weights alone");
+  if (!trains(options_.mode)) return;
+  if (resumed.scaler) scaler_->set_state(*resumed.scaler);
+  if (resumed.seed && !options_.seed) seed_ = *resumed.seed;
+  if (resumed.seed && options_.seed && *resumed.seed != *options_.seed) {
+    log_warning("--seed {}: the checkpoint was made with {}; order and augmentation go on with --seed", *options_.seed, *resumed.seed);
+  }
+  const auto warn_of = [](const char* what, auto then, auto now) {
+    if (then && *then != now) {
+      log_warning("the checkpoint was made with {} {}, this run has {}: it goes on, but not with the same bits", what, *then, now);
+    }
+  };
+  warn_of("ranks:", resumed.world_size, world_.world_size());
+  warn_of("batch size", resumed.batch_size, options_.batch_size);
+  warn_of("compute threads:", resumed.compute_threads, plan_.compute_threads);
+  warn_of("CPU features", resumed.cpu, cpu_.name);
+}
+
+void Trainer::broadcast_state() {
+  torch::NoGradGuard no_grad;
+  for (auto& block : arena_->blocks()) {
+    broadcast_tensor(world_, block.master);
+    broadcast_tensor(world_, block.momentum);
+  }
+  arena_->copy_masters_to_weights();
+  broadcast_buffers();
+  auto scaler = scaler_->state();
+  world_.broadcast_in_place(std::as_writable_bytes(std::span(&scaler, 1)));
+  scaler_->set_state(scaler);
+  world_.broadcast_in_place(std::as_writable_bytes(std::span(&position_, 1)));
+  world_.broadcast_in_place(std::as_writable_bytes(std::span(&seed_, 1)));
+}
+
+void Trainer::broadcast_buffers() {
+  torch::NoGradGuard no_grad;
+  for (auto& tensor : model_tensors(*model_)) {
+    if (!tensor.is_parameter) broadcast_tensor(world_, tensor.tensor);
+  }
+}
+
+LearningRateOptions Trainer::schedule() const {
+  return {options_.learning_rate, world_.world_size(), options_.batch_size, options_.warmup_iterations, options_.multistep};
+}
+
+void Trainer::log_start() const {
+  log_info("ssd_train {}: SSD300 with {}, {} classes and the background, seed {}", SSD_VERSION, backbone_name(options_.backbone),
+           model_->class_count() - 1, seed_);
+  log_info("{} ranks, {} on this node, {} cores each: {}", world_.world_size(), placement_.local_size, placement_.cores,
+           describe(plan_, options_, cpu_));
+  if (trains(options_.mode)) {
+    log_info("learning rate {:.6g} = {:.6g} * {} ranks * {} / 32, warmup {} iterations, divided by 10 before epochs {}",
+             full_learning_rate(schedule()), options_.learning_rate, world_.world_size(), options_.batch_size,
+             options_.warmup_iterations, fmt::join(options_.multistep, " "));
+    if (options_.backbone_path.empty() && !is_resumed_) log_info("no --backbone-path: the backbone starts from random weights");
+  }
+  if (has_json()) {
+    JsonLines::Json parameters{{"seed", seed_}, {"world_size", world_.world_size()}};
+    std::size_t at = 0;
+    while (at < options_.configuration.size()) {
+      const auto end = options_.configuration.find('\n', at);
+      const auto line = options_.configuration.substr(at, end - at);
+      const auto separator = line.find(" = ");
+      parameters[line.substr(0, separator)] = line.substr(separator + 3);
+      at = end + 1;
+    }
+    json_->parameters(parameters);
+  }
+}
+
+std::unique_ptr<TrainLoader> Trainer::make_train_loader() const {
+  TrainLoaderOptions loader;
+  loader.share = {options_.batch_size, world_.rank(), world_.world_size()};
+  loader.seed = seed_;
+  loader.crowd = options_.crowd;
+  loader.augmentation = options_.augmentation;
+  loader.start_epoch = static_cast<std::uint32_t>(position_.epoch);
+  loader.start_iteration = static_cast<std::uint64_t>(position_.iteration_in_epoch);
+  loader.pipeline.threads = plan_.loader_threads;
+  return std::make_unique<TrainLoader>(*train_set_, loader);
+}
+
+torch::Tensor Trainer::run_step(const LoadedBatch& batch, double rate) {
+  const auto& rows = *batch;
+  const auto as_tensor = [&](const void* data, at::IntArrayRef shape, torch::ScalarType type) {
+    return torch::from_blob(const_cast<void*>(data), shape, type).to(plan_.device);
+  };
+  const auto matched = as_tensor(rows.matched_box.data(), {rows.size, kDefaultBoxCount}, torch::kInt);
+  const auto boxes = as_tensor(rows.boxes_ltrb.data(), {rows.size, rows.boxes_per_sample, 4}, torch::kFloat);
+  const auto labels = as_tensor(rows.labels.data(), {rows.size, rows.boxes_per_sample}, torch::kInt);
+  const auto images = normalised_images(rows.images, rows.size, plan_);
+  return step_->run(images, build_loss_targets(default_boxes_, matched, boxes, labels), rate);
+}
+
+void Trainer::train() {
+  std::unique_ptr<TrainLoader> loader;
+  run_in_agreement(world_, [&] { loader = make_train_loader(); });
+  const auto iterations = static_cast<std::int64_t>(loader->iterations_per_epoch());
+  log_info("{} images, {} of them with boxes to train on; {} iterations an epoch, {} epochs", train_set_->records().size(),
+           loader->usable_record_count(), iterations, options_.epochs);
+  const auto is_ahead = [&](int epoch) { return epoch >= position_.epoch && epoch < options_.epochs; };
+  if (!options_.evaluation.empty() && std::none_of(options_.evaluation.begin(), options_.evaluation.end(), is_ahead) && world_.is_root()) {
+    log_warning("--evaluation {}: none of these epochs comes in a run of epochs {} to {}; '--evaluation last' takes the last",
+                fmt::join(options_.evaluation, " "), position_.epoch, options_.epochs - 1);
+  }
+  const auto start = Clock::now();
+  StepLog log(world_, *scaler_, {options_.log_interval, std::int64_t{options_.batch_size} * world_.world_size(),
+                                 iterations, options_.epochs * iterations, json_.get()});
+  while (position_.epoch < options_.epochs) {
+    const auto epoch = position_.epoch;
+    const auto epoch_start = Clock::now();
+    for (; position_.iteration_in_epoch < iterations; ++position_.iteration_in_epoch, ++position_.iteration) {
+      const double rate = learning_rate(schedule(), epoch, position_.iteration);
+      const auto batch = loader->next();
+      SSD_EXPECT(batch->epoch == static_cast<std::uint32_t>(epoch));
+      const auto loss = run_step(batch, rate);
+      log.add(loss, {batch.waited_ms(), reducer_->exposed_ms()});
+      const bool is_last = position_.iteration_in_epoch + 1 == iterations;
+      if (is_last || (position_.iteration + 1) % options_.log_interval == 0) log.flush(epoch, position_.iteration, rate);
+    }
+    position_ = {epoch + 1, 0, position_.iteration};
+    if (has_json()) json_->log({epoch}, {{"time", seconds_since(epoch_start)}});
+    finish_epoch(epoch);
+    log.restart_clock();
+  }
+  log_info("done: {} epochs in {}", options_.epochs, format_duration(seconds_since(start)));
+  if (has_json()) json_->log(JsonLines::Json::array(), {{"total time", seconds_since(start)}});
+}
+
+void Trainer::finish_epoch(std::int64_t epoch) {
+  // The statistics of rank 0 are the run's, as with PyTorch's DDP; each rank's own do not enter training.
+  broadcast_buffers();
+  if (options_.save_folder) {
+    if (world_.is_root()) save(epoch);
+  }
+  const auto& epochs = options_.evaluation;
+  if (std::find(epochs.begin(), epochs.end(), static_cast<int>(epoch)) != epochs.end()) evaluate_and_report(epoch);
+}
+
+void Trainer::save(std::int64_t epoch) {
+  const auto start = Clock::now();
+  TrainingFacts facts;
+  facts.position = position_;
+  facts.scaler = scaler_->state();
+  facts.seed = seed_;
+  facts.schedule = schedule();
+  facts.sgd = {options_.momentum, options_.weight_decay};
+  for (const auto& category : train_set_->categories()) facts.class_names.push_back(category.name);
+  facts.configuration = options_.configuration;
+  facts.compute_threads = plan_.compute_threads;
+  facts.cpu = cpu_.name;
+  const auto path = *options_.save_folder / checkpoint_file_name(epoch);
+  write_checkpoint_file(path, make_checkpoint(*model_, *arena_, facts));
+  log_info("saved '{}' in {:.2f} s", path.string(), seconds_since(start));
+  if (has_json()) json_->log({epoch}, {{"model path", path.string()}});
+}
+
+void Trainer::evaluate_and_report(std::int64_t epoch) {
+  const auto report = evaluator_->run(*model_, plan_, world_);
+  run_in_agreement(world_, [&] {
+    if (!report) return;
+    const auto text = format_report(*report);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    log_info("evaluated epoch {}: AP {:.5f}, AP50 {:.5f}, {} images in {:.1f} s", epoch, report->summary[0], report->summary[1],
+             report->image_count, report->seconds);
+    if (!options_.results.empty()) write_detections(options_.results, report->detections);
+    if (!has_json()) return;
+    JsonLines::Json per_category = JsonLines::Json::object();
+    for (const auto& category : report->categories) per_category[category.name] = {{"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
+    json_->log({epoch}, {{"mAP", report->summary[0]}, {"stats", report->summary}, {"categories", per_category}, {"evaluation time", report->seconds}});
+  });
+}
+
+void Trainer::evaluate() { evaluate_and_report(position_.epoch - 1); }
+
+void Trainer::benchmark_training() {
+  std::unique_ptr<TrainLoader> loader;
+  run_in_agreement(world_, [&] { loader = make_train_loader(); });
+  std::vector<double> rates;
+  const double images = static_cast<double>(options_.batch_size) * world_.world_size();
+  Progress progress("benchmark", "iterations", static_cast<std::uint64_t>(options_.benchmark_warmup + options_.benchmark_iterations));
+  for (int i = 0; i < options_.benchmark_warmup + options_.benchmark_iterations; ++i) {
+    world_.barrier();
+    const auto start = Clock::now();
+    const auto loss = run_step(loader->next(), learning_rate(schedule(), 0, i)).item<float>();
+    SSD_VALIDATE(std::isfinite(loss), "iteration {}: the loss is {}; a smaller --learning-rate or a --warmup helps", i, loss);
+    world_.barrier();
+    if (i >= options_.benchmark_warmup) rates.push_back(images / seconds_since(start));
+    progress.advance();
+  }
+  progress.finish();
+  const auto summary = rate_summary(rates);
+  log_info("{}", rate_line(summary, "training"));
+  if (has_json()) json_->log(JsonLines::Json::array(), summary);
+}
+
+void Trainer::benchmark_inference() {
+  torch::NoGradGuard no_grad;
+  model_->eval();
+  EvaluationLoaderOptions loader_options;
+  loader_options.share = {options_.evaluation_batch_size, world_.rank(), world_.world_size()};
+  loader_options.pipeline.threads = plan_.loader_threads;
+  std::optional<EvaluationLoader> loader;
+  std::vector<double> rates;
+  Progress progress("benchmark", "iterations", static_cast<std::uint64_t>(options_.benchmark_warmup + options_.benchmark_iterations));
+  for (int i = 0; i < options_.benchmark_warmup + options_.benchmark_iterations; ++i) {
+    const auto start = Clock::now();
+    std::optional<LoadedBatch> batch;
+    if (loader) batch = loader->next();
+    if (!batch) {  // from the start of the set again
+      batch.reset();
+      loader.emplace(*validation_set_, loader_options);
+      batch = loader->next();
+      SSD_VALIDATE(batch.has_value(), "benchmark-inference: rank {} has no batch; fewer ranks or a smaller --eval-batch-size", world_.rank());
+    }
+    const auto predictions = model_->forward(normalised_images((*batch)->images, (*batch)->size, plan_));
+    decode_detections(predictions.locations, predictions.confidences, default_boxes_);
+    if (i >= options_.benchmark_warmup) rates.push_back((*batch)->size / seconds_since(start));
+    progress.advance();
+  }
+  progress.finish();
+  const auto summary = rate_summary(rates);
+  log_info("{}", rate_line(summary, "inference on rank 0"));
+  if (has_json()) json_->log(JsonLines::Json::array(), summary);
+}
+
+int run_training_program(const TrainOptions& options, const MpiComm& world) {
+  Trainer trainer(options, world);
+  switch (options.mode) {
+    case Mode::training:
+      trainer.train();
+      break;
+    case Mode::evaluation:
+      trainer.evaluate();
+      break;
+    case Mode::benchmark_training:
+      trainer.benchmark_training();
+      break;
+    case Mode::benchmark_inference:
+      trainer.benchmark_inference();
+      break;
+  }
+  return 0;
+}
+
+}  // namespace ssd

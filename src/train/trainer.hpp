@@ -1,0 +1,71 @@
+// The training run: epochs of steps, log lines, evaluation on schedule, checkpoints; and the benchmark and evaluation
+// modes, which are the same pieces with less around them. Collective throughout.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/mpi_comm.hpp"
+#include "model/ssd300.hpp"
+#include "record/shard_set.hpp"
+#include "report/json_lines.hpp"
+#include "train/compute_plan.hpp"
+#include "train/evaluation.hpp"
+#include "train/train_options.hpp"
+#include "train/train_step.hpp"
+#include "train/training_checkpoint.hpp"
+
+namespace ssd {
+
+// Runs what the options ask for; returns the exit code. Throws AgreedFailure (comm/agreement.hpp) for what all ranks
+// know of, any other exception for what only this rank met.
+int run_training_program(const TrainOptions& options, const MpiComm& world);
+
+class Trainer {
+ public:
+  Trainer(const TrainOptions& options, const MpiComm& world);
+
+  void train();
+  void evaluate();  // once, the model of --checkpoint
+  void benchmark_training();
+  void benchmark_inference();
+
+ private:
+  void open_data();
+  void make_model();
+  void load_start();
+  void check_start() const;
+  void log_start() const;
+  std::unique_ptr<TrainLoader> make_train_loader() const;
+  LearningRateOptions schedule() const;
+  torch::Tensor run_step(const LoadedBatch& batch, double rate);
+  void finish_epoch(std::int64_t epoch);
+  void evaluate_and_report(std::int64_t epoch);
+  void save(std::int64_t epoch);
+  void broadcast_state();    // rank 0's weights, statistics and momentum to all
+  void broadcast_buffers();  // rank 0's BatchNorm statistics to all
+  bool has_json() const { return json_ != nullptr; }
+
+  TrainOptions options_;
+  const MpiComm& world_;
+  RankPlacement placement_;
+  CpuCapabilities cpu_;
+  ComputePlan plan_;
+  std::uint64_t seed_ = 0;
+  std::optional<ShardSet> train_set_;
+  std::optional<ShardSet> validation_set_;
+  std::optional<Evaluator> evaluator_;
+  std::unique_ptr<Ssd300> model_;
+  std::unique_ptr<ParameterArena> arena_;
+  std::unique_ptr<LossScaler> scaler_;
+  std::unique_ptr<GradientCommunicator> communicator_;
+  std::unique_ptr<GradientReducer> reducer_;
+  std::unique_ptr<TrainStep> step_;
+  torch::Tensor default_boxes_;  // (8732, 4) float32 on the device
+  TrainingPosition position_;
+  bool is_resumed_ = false;
+  std::unique_ptr<JsonLines> json_;  // rank 0, with --json-summary
+};
+
+}  // namespace ssd

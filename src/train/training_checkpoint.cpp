@@ -1,0 +1,297 @@
+#include "train/training_checkpoint.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "checkpoint/file_names.hpp"
+#include "checkpoint/own_section.hpp"
+#include "checkpoint/state_dict.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "model/model_tensors.hpp"
+
+namespace ssd {
+namespace {
+
+TensorValue tensor_value(const torch::Tensor& tensor) {
+  const bool is_integer = tensor.scalar_type() == torch::kLong;
+  const auto plain = tensor.detach().to(torch::kCPU, is_integer ? torch::kLong : torch::kFloat).contiguous();
+  const auto* bytes = static_cast<const std::byte*>(plain.data_ptr());
+  return make_tensor(is_integer ? DType::int64 : DType::float32, plain.sizes().vec(), {bytes, bytes + plain.nbytes()});
+}
+
+torch::ScalarType scalar_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::float64: return torch::kDouble;
+    case DType::float32: return torch::kFloat;
+    case DType::float16: return torch::kHalf;
+    case DType::bfloat16: return torch::kBFloat16;
+    case DType::int64: return torch::kLong;
+    case DType::int32: return torch::kInt;
+    case DType::int16: return torch::kShort;
+    case DType::int8: return torch::kChar;
+    case DType::uint8: return torch::kByte;
+    default: return torch::kBool;
+  }
+}
+
+// A tensor of a file, of the shape that is wanted.
+torch::Tensor torch_tensor(const TensorValue& value) {
+  const auto bytes = contiguous_bytes(value);
+  auto tensor = torch::empty(value.shape, scalar_type_of(value.dtype));
+  std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(tensor.data_ptr()));
+  return tensor;
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+
+// Parameters in the order of torch's optimizer: those without weight decay, then those with it, each in the order of
+// the module.
+struct PlacedParameter {
+  const ArenaBlock* block;
+  const ArenaEntry* entry;
+};
+
+std::vector<std::vector<PlacedParameter>> optimizer_groups(const Ssd300& model, const ParameterArena& arena) {
+  std::unordered_map<std::string, PlacedParameter> placed;
+  for (const auto& block : arena.blocks()) {
+    for (const auto& entry : block.entries) placed[entry.name] = {&block, &entry};
+  }
+  std::vector<std::vector<PlacedParameter>> groups(2);
+  for (const auto& tensor : model_tensors(model)) {
+    if (tensor.is_parameter) groups[placed.at(tensor.name).entry->has_weight_decay ? 1 : 0].push_back(placed.at(tensor.name));
+  }
+  return groups;
+}
+
+Value optimizer_value(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts) {
+  Dict state;
+  List groups;
+  const double rate = learning_rate(facts.schedule, facts.position.epoch, facts.position.iteration);
+  std::int64_t index = 0;
+  const auto parameters = optimizer_groups(model, arena);
+  for (std::size_t g = 0; g < parameters.size(); ++g) {
+    List indices;
+    for (const auto& [block, entry] : parameters[g]) {
+      Dict slot;
+      slot.set("momentum_buffer", tensor_value(arena.momentum_of(*block, *entry)));
+      state.set(index, std::move(slot));
+      indices.items.emplace_back(index++);
+    }
+    Dict group;
+    group.set("weight_decay", g == 0 ? 0.0 : facts.sgd.weight_decay);
+    group.set("lr", rate);
+    group.set("momentum", facts.sgd.momentum);
+    group.set("dampening", std::int64_t{0});
+    group.set("nesterov", false);
+    group.set("maximize", false);
+    group.set("foreach", Value());
+    group.set("differentiable", false);
+    group.set("fused", Value());
+    group.set("initial_lr", full_learning_rate(facts.schedule));
+    group.set("params", std::move(indices));
+    groups.items.emplace_back(std::move(group));
+  }
+  Dict optimizer;
+  optimizer.set("state", std::move(state));
+  optimizer.set("param_groups", std::move(groups));
+  return optimizer;
+}
+
+Value scheduler_value(const TrainingFacts& facts) {
+  Dict milestones(Dict::Kind::counter);
+  for (const int epoch : facts.schedule.milestone_epochs) milestones.set(std::int64_t{epoch}, std::int64_t{1});
+  const double full = full_learning_rate(facts.schedule);
+  auto after_warmup = facts.schedule;
+  after_warmup.warmup_iterations = 0;
+  const double rate = learning_rate(after_warmup, facts.position.epoch, 0);
+  Dict scheduler;
+  scheduler.set("milestones", std::move(milestones));
+  scheduler.set("gamma", 0.1);
+  scheduler.set("base_lrs", List{{full, full}});
+  scheduler.set("last_epoch", facts.position.epoch);
+  scheduler.set("_step_count", facts.position.epoch + 1);
+  scheduler.set("_is_initial", false);
+  scheduler.set("_get_lr_called_within_step", false);
+  scheduler.set("_last_lr", List{{rate, rate}});
+  return scheduler;
+}
+
+Value own_value(const TrainingFacts& facts) {
+  auto own = make_own_section();
+  Dict scaler;
+  scaler.set("scale", facts.scaler.scale);
+  scaler.set("good_steps", facts.scaler.good_steps);
+  scaler.set("skipped_steps", facts.scaler.skipped_steps);
+  Dict sampler;
+  sampler.set("iteration_in_epoch", facts.position.iteration_in_epoch);
+  sampler.set("batch_size", std::int64_t{facts.schedule.batch_size});
+  own.set("loss_scaler", std::move(scaler));
+  own.set("sampler", std::move(sampler));
+  own.set("seed", static_cast<std::int64_t>(facts.seed));
+  own.set("configuration", facts.configuration);
+  own.set("world_size", std::int64_t{facts.schedule.world_size});
+  own.set("threads", std::int64_t{facts.compute_threads});
+  own.set("cpu_features", facts.cpu);
+  return own;
+}
+
+// Where the numbers of a model's tensor are kept: the master weights of a parameter, or the buffer itself.
+std::map<std::string, torch::Tensor> places_of(const Ssd300& model, const ParameterArena& arena) {
+  std::map<std::string, torch::Tensor> places;
+  for (const auto& tensor : model_tensors(model)) places[tensor.name] = tensor.tensor;
+  for (const auto& block : arena.blocks()) {
+    for (const auto& entry : block.entries) places[entry.name] = arena.master_of(block, entry);
+  }
+  return places;
+}
+
+void check_class_count(const CheckpointItem& root, const std::vector<NamedTensor>& tensors, const Ssd300& model) {
+  for (const auto& [name, tensor] : tensors) {
+    if (name != "conf.0.bias" || tensor.shape.size() != 1) continue;
+    const auto classes = tensor.shape[0] / kBoxesPerCell[0];
+    SSD_VALIDATE(classes == model.class_count(),
+                 "checkpoint '{}': it is of a network for {} classes and the background, the data set has {} classes; take "
+                 "the data set it was trained on, or start anew without --checkpoint",
+                 root.source(), classes - 1, model.class_count() - 1);
+  }
+}
+
+void load_weights(const CheckpointItem& root, Ssd300& model, ParameterArena& arena) {
+  const auto tensors = state_dict_of(root);
+  check_class_count(root, tensors, model);
+  auto places = places_of(model, arena);
+  for (const auto& [name, tensor] : tensors) {
+    const auto place = places.find(name);
+    SSD_VALIDATE(place != places.end(), "checkpoint '{}': tensor '{}' is not one of SSD300 with {}; see --backbone",
+                 root.source(), name, backbone_name(model.backbone()));
+    SSD_VALIDATE(place->second.sizes() == at::IntArrayRef(tensor.shape),
+                 "checkpoint '{}': tensor '{}' has shape {}, SSD300 with {} needs {}; see --backbone", root.source(), name,
+                 shape_text(tensor.shape), backbone_name(model.backbone()), shape_text(place->second.sizes()));
+    place->second.copy_(torch_tensor(tensor));
+    places.erase(place);
+  }
+  // Older files have no counter of batches.
+  std::erase_if(places, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });
+  SSD_VALIDATE(places.empty(), "checkpoint '{}': {} tensors are missing, the first is '{}'; see --backbone", root.source(),
+               places.size(), places.empty() ? "" : places.begin()->first);
+  arena.copy_masters_to_weights();
+}
+
+void load_momentum(const CheckpointItem& optimizer, const Ssd300& model, ParameterArena& arena) {
+  std::vector<PlacedParameter> parameters;
+  for (const auto& group : optimizer_groups(model, arena)) parameters.insert(parameters.end(), group.begin(), group.end());
+  const auto groups = optimizer.at("param_groups").items();
+  const auto state = optimizer.at("state");
+  std::size_t place = 0;
+  for (const auto& group : groups) {
+    for (const auto& index : group.at("params").items()) {
+      if (place >= parameters.size()) throw optimizer.error("has more parameters than the network");
+      const auto& [block, entry] = parameters[place++];
+      const auto slot = state.find(index.integer());
+      if (!slot) continue;  // never stepped: momentum 0
+      const auto buffer = slot->at("momentum_buffer");
+      if (buffer.is_none()) continue;
+      auto momentum = arena.momentum_of(*block, *entry);
+      if (momentum.sizes() != at::IntArrayRef(buffer.tensor().shape)) {
+        throw buffer.error(fmt::format("has shape {}, parameter '{}' needs {}", shape_text(buffer.tensor().shape), entry->name,
+                                       shape_text(momentum.sizes())));
+      }
+      momentum.copy_(torch_tensor(buffer.tensor()));
+    }
+  }
+  if (place != parameters.size()) {
+    throw optimizer.error(fmt::format("has {} parameters, the network {}", place, parameters.size()));
+  }
+}
+
+void read_own_section(const CheckpointItem& own, ResumedFacts& facts) {
+  const auto scaler = own.at("loss_scaler");
+  facts.scaler = LossScalerState{scaler.at("scale").number(), scaler.at("good_steps").integer(), scaler.at("skipped_steps").integer()};
+  facts.position.iteration_in_epoch = own.at("sampler").at("iteration_in_epoch").integer();
+  facts.batch_size = static_cast<int>(own.at("sampler").at("batch_size").integer());
+  facts.seed = static_cast<std::uint64_t>(own.at("seed").integer());
+  facts.world_size = static_cast<int>(own.at("world_size").integer());
+  facts.compute_threads = static_cast<int>(own.at("threads").integer());
+  facts.cpu = own.at("cpu_features").text();
+}
+
+}  // namespace
+
+Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts) {
+  torch::NoGradGuard no_grad;
+  Dict weights(Dict::Kind::ordered);
+  const auto places = places_of(model, arena);
+  for (const auto& tensor : model_tensors(model)) weights.set(tensor.name, tensor_value(places.at(tensor.name)));
+  Dict labels;
+  labels.set(std::int64_t{0}, "background");
+  for (std::size_t i = 0; i < facts.class_names.size(); ++i) labels.set(static_cast<std::int64_t>(i + 1), facts.class_names[i]);
+  Dict root;
+  root.set("epoch", facts.position.epoch);
+  root.set("iteration", facts.position.iteration);
+  root.set("optimizer", optimizer_value(model, arena, facts));
+  root.set("scheduler", scheduler_value(facts));
+  root.set("label_map", std::move(labels));
+  root.set("model", std::move(weights));
+  root.set(kOwnSectionKey, own_value(facts));
+  return root;
+}
+
+ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, ParameterArena& arena) {
+  torch::NoGradGuard no_grad;
+  load_weights(root, model, arena);
+  ResumedFacts facts;
+  if (!root.value().get_if<Dict>()->contains("model")) return facts;  // a bare state_dict
+  if (const auto epoch = root.find("epoch")) facts.position.epoch = epoch->integer();
+  if (const auto iteration = root.find("iteration")) facts.position.iteration = iteration->integer();
+  if (const auto optimizer = root.find("optimizer")) {
+    load_momentum(*optimizer, model, arena);
+    facts.has_optimizer = true;
+  }
+  if (const auto own = own_section_of(root)) read_own_section(*own, facts);
+  return facts;
+}
+
+std::filesystem::path newest_checkpoint(std::span<const std::filesystem::path> files) {
+  SSD_EXPECT(!files.empty());
+  if (files.size() == 1) return files.front();
+  std::pair<std::int64_t, std::filesystem::path> newest{-1, {}};
+  for (const auto& file : files) {
+    const auto named = epoch_of_checkpoint_file(file.filename().string());
+    const auto epoch = named ? *named : read_checkpoint_file(file).at("epoch").integer() - 1;
+    newest = std::max(newest, {epoch, file});
+  }
+  log_info("{} checkpoints given: going on from the newest, '{}'", files.size(), newest.second.string());
+  return newest.second;
+}
+
+void load_backbone(const CheckpointItem& root, Ssd300& model) {
+  torch::NoGradGuard no_grad;
+  // Children of torchvision's ResNet and their places in the feature extractor.
+  static const std::array<std::pair<std::string_view, std::string_view>, 5> kPlaces{
+      {{"conv1.", "0."}, {"bn1.", "1."}, {"layer1.", "4."}, {"layer2.", "5."}, {"layer3.", "6."}}};
+  const std::string prefix = "feature_extractor.feature_extractor.";
+  std::map<std::string, torch::Tensor> wanted;
+  for (const auto& tensor : model_tensors(model)) {
+    if (tensor.name.starts_with(prefix)) wanted[tensor.name] = tensor.tensor;
+  }
+  for (const auto& [name, tensor] : state_dict_of(root)) {
+    if (name.starts_with("layer4.") || name.starts_with("fc.")) continue;
+    const auto place = std::find_if(kPlaces.begin(), kPlaces.end(), [&](const auto& p) { return name.starts_with(p.first); });
+    const auto target = place == kPlaces.end() ? wanted.end()
+                                               : wanted.find(prefix + std::string(place->second) + name.substr(place->first.size()));
+    SSD_VALIDATE(target != wanted.end() && target->second.sizes() == at::IntArrayRef(tensor.shape),
+                 "backbone '{}': tensor '{}' {} is not one of torchvision's {}; see --backbone", root.source(), name,
+                 shape_text(tensor.shape), backbone_name(model.backbone()));
+    target->second.copy_(torch_tensor(tensor));
+    wanted.erase(target);
+  }
+  std::erase_if(wanted, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });
+  SSD_VALIDATE(wanted.empty(), "backbone '{}': {} tensors of {} are missing, the first for '{}'; see --backbone",
+               root.source(), wanted.size(), backbone_name(model.backbone()), wanted.empty() ? "" : wanted.begin()->first);
+}
+
+}  // namespace ssd

@@ -1,0 +1,62 @@
+// A training run as a checkpoint file, and back. checkpoint/FORMAT.md says what is in the file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "coco/annotations.hpp"
+#include "train/learning_rate.hpp"
+#include "train/loss_scaler.hpp"
+#include "train/parameter_arena.hpp"
+#include "train/sgd.hpp"
+
+namespace ssd {
+
+// The next iteration to run.
+struct TrainingPosition {
+  std::int64_t epoch = 0;
+  std::int64_t iteration_in_epoch = 0;
+  std::int64_t iteration = 0;  // over the whole run
+};
+
+// What a checkpoint holds besides weights and momentum.
+struct TrainingFacts {
+  TrainingPosition position;
+  LossScalerState scaler;
+  std::uint64_t seed = 0;
+  LearningRateOptions schedule;
+  SgdOptions sgd;
+  std::vector<std::string> class_names;  // without the background
+  std::string configuration;
+  int compute_threads = 1;
+  std::string cpu;
+};
+
+// The file's contents; copies the weights. Local.
+Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts);
+
+// What a file says of the run it came from; scaler and seed are missing in the reference's own files.
+struct ResumedFacts {
+  TrainingPosition position;
+  bool has_optimizer = false;
+  std::optional<LossScalerState> scaler;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> world_size, batch_size, compute_threads;
+  std::optional<std::string> cpu;
+};
+
+// Weights, statistics and (where the file has it) momentum into model and arena. Local. Throws Error that names the
+// file and what does not fit: another number of classes, another backbone, missing tensors.
+ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, ParameterArena& arena);
+
+// The file to go on from: of several the one of the newest epoch, by its number and else by what is stored.
+std::filesystem::path newest_checkpoint(std::span<const std::filesystem::path> files);
+
+// A torchvision ResNet's state_dict into the feature extractor; layer4 and fc are not used. Throws Error.
+void load_backbone(const CheckpointItem& root, Ssd300& model);
+
+}  // namespace ssd
