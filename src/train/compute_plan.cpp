@@ -3,8 +3,10 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/cpu/Utils.h>
+#include <malloc.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.hpp"
 #include "data/batch.hpp"
@@ -40,6 +42,14 @@ void plan_threads(ComputePlan& plan, const RankPlacement& placement, int num_wor
   }
 }
 
+// Activations of every step are allocated anew. glibc would give the large ones back to the kernel each time, which then
+// has to clear their pages again: 10 % of a step.
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
 }  // namespace
 
 CpuCapabilities find_cpu_capabilities() {
@@ -72,6 +82,7 @@ ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& place
 }
 
 void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options) {
+  keep_freed_memory();
   at::set_num_threads(plan.compute_threads);
   at::set_num_interop_threads(1);
   at::globalContext().setAllowTF32CuBLAS(options.allow_tf32);
