@@ -56,7 +56,7 @@ function(ssd_add_library room)
 endfunction()
 
 # ssd_add_program(<name> [TORCH] SOURCES ... DEPENDS ...): an installed program in build/<preset>/bin. Its target is
-# program_<name>, since a room may have the program's name.
+# program_<name>, since a room may have the program's name; all of them are the target programs.
 function(ssd_add_program name)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
   set(target program_${name})
@@ -70,6 +70,10 @@ function(ssd_add_program name)
       target_link_libraries(${target} PRIVATE LibTorch::cuda)
     endif()
   endif()
+  if(NOT TARGET programs)
+    add_custom_target(programs)
+  endif()
+  add_dependencies(programs ${target})
   install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 

@@ -16,7 +16,7 @@ say() { printf 'quickstart: %s\n' "$*" >&2; }
 case $epochs in ''|*[!0-9]*|0) say "error: QUICKSTART_EPOCHS=$epochs: must be a number of 1 or more"; exit 2 ;; esac
 case $seed in ''|*[!0-9]*) say "error: SEED=$seed: must be a number"; exit 2 ;; esac
 
-jobs/setup.sh
+jobs/setup.sh --programs
 bin=build/default/bin
 photos=tests/data/bccd
 mkdir -p "$results"

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # Brings a bare Debian 12 to the point where the project builds, and builds it. Asks nothing; a second run takes
 # seconds and needs no network.
-#   jobs/setup.sh [--no-build] [PRESET]      PRESET: default (CUDA where the toolkit is), no-cuda, debug, sanitize
+#   jobs/setup.sh [--no-build|--programs] [PRESET]
+# PRESET: default (CUDA where the toolkit is), no-cuda, debug, sanitize. --programs: without the tests.
 # Environment: SSD_DEPS (downloads, default ~/.cache/ssd), LIBTORCH_ROOT (a LibTorch of your own: none is fetched),
 # CUDA_HOME (the toolkit, where it is not found by itself).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=yes
-if [ "${1:-}" = --no-build ]; then build=no; shift; fi
+build=all
+case ${1:-} in
+  --no-build) build=no; shift ;;
+  --programs) build=programs; shift ;;
+esac
 preset=${1:-default}
 deps=${SSD_DEPS:-$HOME/.cache/ssd}
 
@@ -119,7 +123,7 @@ else
 fi
 
 # --- build ----------------------------------------------------------------------------------------------------------
-[ "$build" = yes ] || exit 0
+[ "$build" != no ] || exit 0
 log=build/$preset-setup.log
 mkdir -p build
 if ! cmake --preset "$preset" >"$log" 2>&1; then
@@ -129,8 +133,8 @@ fi
 say "building preset $preset (log: $log)"
 start=$SECONDS
 if [ -t 2 ]; then
-  cmake --build --preset "$preset" 2>&1 | tee -a "$log" >&2 || fail "the build failed (log: $log)"
-elif ! cmake --build --preset "$preset" >>"$log" 2>&1; then
+  cmake --build --preset "$preset" --target "$build" 2>&1 | tee -a "$log" >&2 || fail "the build failed (log: $log)"
+elif ! cmake --build --preset "$preset" --target "$build" >>"$log" 2>&1; then
   grep -E -A 5 -m 3 'FAILED|error:' "$log" >&2 || tail -n 15 "$log" >&2
   fail "the build failed (whole log: $log)"
 fi

@@ -1,0 +1,212 @@
+// The program as a user starts it: mpirun, real photos, whole runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/file_names.hpp"
+#include "checkpoint/state_dict.hpp"
+#include "programs/trained_set.hpp"
+
+namespace ssd {
+namespace {
+
+using test::packed_photos;
+using test::run_ranks;
+using test::short_training;
+
+using Tensors = std::vector<std::pair<std::string, std::vector<std::byte>>>;
+
+// Weights, statistics and momentum of a checkpoint.
+Tensors tensors_of(const std::filesystem::path& path) {
+  const auto root = read_checkpoint_file(path);
+  Tensors tensors;
+  for (const auto& [name, tensor] : state_dict_of(root)) tensors.emplace_back(name, contiguous_bytes(tensor));
+  for (const auto& [index, slot] : root.at("optimizer").at("state").dict().entries()) {
+    const auto* buffer = slot.get_if<Dict>()->find("momentum_buffer")->get_if<TensorValue>();
+    tensors.emplace_back("momentum " + key_text(index), contiguous_bytes(*buffer));
+  }
+  return tensors;
+}
+
+void expect_equal(const Tensors& a, const Tensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  ASSERT_GT(a.size(), 200U);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].first, b[i].first);
+    EXPECT_TRUE(a[i].second == b[i].second) << a[i].first;
+  }
+}
+
+std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.find(part) != std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(SsdTrain, two_runs_of_one_command_give_the_same_bits_and_another_seed_does_not) {
+  const TemporaryFolder folder;
+  for (const int ranks : {1, 2}) {
+    const auto a = folder.path() / fmt::format("a{}", ranks), b = folder.path() / fmt::format("b{}", ranks);
+    const auto first = run_ranks(ranks, short_training(a, 1));
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    ASSERT_EQ(run_ranks(ranks, short_training(b, 1)).exit_code, 0);
+    expect_equal(tensors_of(a / "epoch_0.pt"), tensors_of(b / "epoch_0.pt"));
+  }
+  auto other_seed = short_training(folder.path() / "c", 1);
+  std::replace(other_seed.begin(), other_seed.end(), std::string("3"), std::string("4"));
+  ASSERT_EQ(run_ranks(2, other_seed).exit_code, 0);
+  EXPECT_FALSE(tensors_of(folder.path() / "a2" / "epoch_0.pt") == tensors_of(folder.path() / "c" / "epoch_0.pt"));
+}
+
+TEST(SsdTrain, T1_14_resumed_after_an_epoch_equals_the_undisturbed_run_bit_for_bit) {
+  const TemporaryFolder folder;
+  const auto whole = folder.path() / "whole", parts = folder.path() / "parts";
+  ASSERT_EQ(run_ranks(2, short_training(whole, 2)).exit_code, 0);
+  ASSERT_EQ(run_ranks(2, short_training(parts, 1)).exit_code, 0);
+  const auto resumed = run_ranks(2, short_training(parts, 2, {"--checkpoint", (parts / "epoch_0.pt").string()}));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(lines_with(resumed.err, "warning").size(), 0U) << resumed.err;
+  expect_equal(tensors_of(whole / "epoch_1.pt"), tensors_of(parts / "epoch_1.pt"));
+}
+
+TEST(SsdTrain, T3_15_evaluation_prints_the_same_for_every_number_of_ranks) {
+  const TemporaryFolder folder;
+  const auto models = folder.path() / "models";
+  ASSERT_EQ(run_ranks(2, short_training(models, 1)).exit_code, 0);
+  std::string first_text, first_results;
+  for (const int ranks : {1, 2, 4, 8}) {
+    const auto results = folder.path() / "results.json";
+    const auto run = run_ranks(ranks, {"--data", packed_photos().string(), "--device", "cpu", "--backbone", "resnet18", "--mode",
+                                       "evaluation", "--eval-batch-size", "2", "--results", results.string(), "--checkpoint",
+                                       (models / "epoch_0.pt").string()});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(lines_with(run.out, "Average ").size(), 12U) << run.out;
+    EXPECT_EQ(lines_with(run.out, "Current AP: ").size(), 1U);
+    if (ranks == 1) {
+      first_text = run.out;
+      first_results = text_of(results);
+      EXPECT_GT(nlohmann::json::parse(first_results).size(), 0U) << "no detection: nothing was compared";
+    }
+    EXPECT_EQ(run.out, first_text) << ranks;
+    EXPECT_TRUE(text_of(results) == first_results) << ranks;
+  }
+}
+
+TEST(SsdTrain, writes_loss_and_ap_as_json_lines_and_trains_on_after_an_evaluation) {
+  const TemporaryFolder folder;
+  auto arguments = short_training(folder.path() / "models", 2, {"--json-summary", (folder.path() / "log").string(), "--log-interval", "1"});
+  for (auto& word : arguments) {
+    if (word == "none") word = "0";
+  }
+  const auto run = run_ranks(2, arguments);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  int losses = 0, averages = 0, parameters = 0;
+  std::istringstream stream(text_of(folder.path() / "log"));
+  for (std::string line; std::getline(stream, line);) {
+    ASSERT_EQ(line.substr(0, 5), "DLLL ");
+    const auto json = nlohmann::json::parse(line.substr(5));
+    losses += json["data"].contains("loss") ? 1 : 0;
+    averages += json["data"].contains("mAP") ? 1 : 0;
+    parameters += json["step"] == "PARAMETER" ? 1 : 0;
+  }
+  EXPECT_EQ(losses, 4);  // 7 images with boxes at most, global batch 4: two iterations an epoch
+  EXPECT_EQ(averages, 1);
+  EXPECT_EQ(parameters, 1);
+  // T1-10: statistics still move in the epoch after the evaluation, and every batch was counted.
+  const auto before = read_checkpoint_file(folder.path() / "models" / "epoch_0.pt").at("model");
+  const auto after = read_checkpoint_file(folder.path() / "models" / "epoch_1.pt").at("model");
+  const char* name = "feature_extractor.feature_extractor.1.running_mean";
+  EXPECT_TRUE(contiguous_bytes(before.at(name).tensor()) != contiguous_bytes(after.at(name).tensor()));
+  const auto counter = contiguous_bytes(after.at("feature_extractor.feature_extractor.1.num_batches_tracked").tensor());
+  EXPECT_EQ(*reinterpret_cast<const std::int64_t*>(counter.data()), 4);
+}
+
+TEST(SsdTrain, T1_13_warns_where_no_evaluation_comes) {
+  const TemporaryFolder folder;
+  auto arguments = short_training(folder.path(), 1);
+  for (auto& word : arguments) {
+    if (word == "none") word = "5";
+  }
+  const auto run = run_ranks(2, arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(lines_with(run.err, "none of these epochs comes in a run of epochs 0 to 0").size(), 1U) << run.err;
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "epoch_0.pt"));
+}
+
+TEST(SsdTrain, T1_07_a_run_away_loss_stops_the_run_and_no_file_holds_what_is_not_finite) {
+  const TemporaryFolder folder;
+  const auto run = run_ranks(2, {"--data", packed_photos().string(), "--device", "cpu", "--backbone", "resnet18", "--batch-size", "2",
+                                 "--epochs", "20", "--seed", "3", "--evaluation", "none", "--lr", "1e12", "--log-interval", "1",
+                                 "--save", folder.path().string()});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  const auto errors = lines_with(run.err, "error:");
+  ASSERT_EQ(errors.size(), 1U) << run.err;
+  EXPECT_THAT(errors[0], testing::HasSubstr("learning rate"));
+  for (const auto& file : list_checkpoint_files(folder.path())) {
+    for (const auto& [name, bytes] : tensors_of(file.path)) {
+      if (name.ends_with("num_batches_tracked")) continue;
+      const auto* values = reinterpret_cast<const float*>(bytes.data());
+      for (std::size_t i = 0; i < bytes.size() / sizeof(float); ++i) ASSERT_TRUE(std::isfinite(values[i])) << file.path << " " << name;
+    }
+  }
+}
+
+struct BadStart {
+  const char* name;
+  std::vector<std::string> arguments;
+  int exit_code;
+  std::string error;  // the end of the one error line
+};
+
+class BadStartTest : public testing::TestWithParam<std::tuple<BadStart, int>> {};
+
+TEST_P(BadStartTest, is_one_line_in_all_with_its_exit_code) {
+  const auto& [bad, ranks] = GetParam();
+  const auto run = run_ranks(ranks, bad.arguments);
+  EXPECT_EQ(run.exit_code, bad.exit_code) << run.err;
+  const auto errors = lines_with(run.err, "error:");
+  ASSERT_EQ(errors.size(), 1U) << run.err;
+  EXPECT_THAT(errors[0], testing::EndsWith(bad.error));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadStartTest,
+    testing::Combine(
+        testing::Values(BadStart{"no_folder", {"--data", "/nowhere", "--device", "cpu"}, 1, "'/nowhere': no such folder"},
+                        BadStart{"wrong_flag", {"--batch", "3"}, 2, "unrecognised option '--batch'; see ssd_train --help"},
+                        BadStart{"no_checkpoint",
+                                 {"--data", SSD_TEST_DATA "/coco_free", "--mode", "evaluation"},
+                                 2,
+                                 "--mode evaluation: give the file to evaluate as --checkpoint FILE"}),
+        testing::Values(1, 4)),
+    [](const auto& item) { return fmt::format("{}_np{}", std::get<0>(item.param).name, std::get<1>(item.param)); });
+
+TEST(SsdTrain, a_coco_folder_instead_of_shards_is_answered_with_the_command_to_run) {
+  const auto run = run_ranks(2, {"--data", SSD_TEST_DATA "/coco_free", "--device", "cpu"});
+  EXPECT_EQ(run.exit_code, 1);
+  const auto errors = lines_with(run.err, "error:");
+  ASSERT_EQ(errors.size(), 1U) << run.err;
+  EXPECT_THAT(errors[0], testing::HasSubstr("ssd_preprocess " SSD_TEST_DATA "/coco_free"));
+}
+
+TEST(SsdTrain, T5_11_a_broken_checkpoint_is_named_once_and_ends_all_ranks) {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "epoch_1.pt", "PK half a file");
+  const auto run = run_ranks(4, {"--data", packed_photos().string(), "--device", "cpu", "--backbone", "resnet18", "--batch-size", "2",
+                                 "--checkpoint", (folder.path() / "epoch_1.pt").string()});
+  EXPECT_EQ(run.exit_code, 1);
+  const auto errors = lines_with(run.err, "error:");
+  ASSERT_EQ(errors.size(), 1U) << run.err;
+  EXPECT_THAT(errors[0], testing::HasSubstr("epoch_1.pt"));
+}
+
+}  // namespace
+}  // namespace ssd
