@@ -44,7 +44,15 @@ struct OptionTable {
          "a COCO-style detection JSON with any classes, for sets laid out otherwise than COCO; needs --split "
          "and --images")  //
         ("images", po::value<std::string>()->value_name("DIR"),
-         "the folder that the JSON's file names start from");
+         "the folder that the JSON's file names start from")  //
+        ("voc", po::value<std::string>()->value_name("DIR"),
+         "a Pascal VOC set: ImageSets/Main, Annotations (XML) and JPEGImages in DIR; its train.txt becomes the "
+         "train split, its val.txt the val split")  //
+        ("image-set", po::value<std::string>()->value_name("NAME"),
+         "with --voc and --split: the split is ImageSets/Main/NAME.txt (trainval, test, ...)")  //
+        ("classes", po::value<std::string>()->value_name("A,B,..."),
+         "with --voc: the classes in the order of their labels and category ids 1, 2, ...; default: all of "
+         "Annotations in alphabetical order");
     output.add_options()  //
         ("shard-size", po::value<std::string>()->value_name("BYTES")->default_value("256MiB"),
          "JPEG data of a shard, with K, M, G (powers of 1024) or kB, MB, GB; about as much memory is used")  //
@@ -87,7 +95,8 @@ struct OptionTable {
         << "Packs a COCO detection data set into the HDF5 shards that ssd_train and ssd_eval read. Once is "
            "enough.\n\n"
            "  ssd_preprocess [options] COCO OUT\n"
-           "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n\n"
+           "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n"
+           "  ssd_preprocess [options] --voc DIR OUT\n\n"
            "COCO holds annotations/instances_{train,val}2017.json, train2017/ and val2017/. OUT is made "
            "where it is\n"
            "missing. Every picture is decoded once to check it. Equal input and options give equal bytes.\n\n"
@@ -124,7 +133,33 @@ unsigned parse_threads(const std::string& text) {
   return count;
 }
 
+// "A,B" to A and B.
+std::vector<std::string> parse_classes(const std::string& text) {
+  std::vector<std::string> classes;
+  std::istringstream stream(text);
+  for (std::string name; std::getline(stream, name, ',');) {
+    if (name.empty() || std::find(classes.begin(), classes.end(), name) != classes.end())
+      throw UsageError(fmt::format("--classes '{}': an empty name, or one that is given twice", text));
+    classes.push_back(name);
+  }
+  return classes;
+}
+
+void place_voc_paths(const std::vector<std::string>& paths, PreprocessOptions& options) {
+  if (!options.annotations.empty() || !options.images.empty())
+    throw UsageError("--voc and --annotations, --images exclude each other");
+  if (!options.image_set.empty() && !options.split)
+    throw UsageError(fmt::format("--image-set '{}': --split says which split it is to be", options.image_set));
+  if (paths.size() != 1)
+    throw UsageError(fmt::format("{} paths given; with --voc only OUT is expected; see ssd_preprocess --help",
+                                 paths.size()));
+  options.output = paths[0];
+}
+
 void place_paths(const std::vector<std::string>& paths, PreprocessOptions& options) {
+  if (!options.voc.empty()) return place_voc_paths(paths, options);
+  if (!options.image_set.empty() || !options.classes.empty())
+    throw UsageError("--image-set and --classes are for --voc DIR; see ssd_preprocess --help");
   if (options.annotations.empty() && options.images.empty()) {
     if (paths.size() != 2)
       throw UsageError(
@@ -154,6 +189,9 @@ std::optional<PreprocessOptions> parse_options(int argc, const char* const* argv
   options.split = parse_split(text_of(values, "split"));
   options.annotations = text_of(values, "annotations");
   options.images = text_of(values, "images");
+  options.voc = text_of(values, "voc");
+  options.image_set = text_of(values, "image-set");
+  options.classes = parse_classes(text_of(values, "classes"));
   options.shard_bytes = parse_byte_count("--shard-size", text_of(values, "shard-size"));
   if (options.shard_bytes < kSmallestShardBytes || options.shard_bytes > kLargestShardBytes)
     throw UsageError(fmt::format("--shard-size '{}': from 4 KiB to 64 GiB", text_of(values, "shard-size")));

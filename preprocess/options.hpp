@@ -5,18 +5,23 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "record/split.hpp"
 
 namespace ssd {
 
 struct PreprocessOptions {
-  std::filesystem::path coco;  // empty: annotations and images are given
+  std::filesystem::path coco;  // empty: annotations and images, or voc, are given
   std::filesystem::path output;
   std::optional<Split> split;         // only this one
   std::filesystem::path annotations;  // a COCO-style JSON, where the set is not laid out as COCO
   std::filesystem::path images;
+  std::filesystem::path voc;         // a Pascal VOC set; coco, annotations and images are empty then
+  std::string image_set;             // its list for `split`; empty: the one named as the split
+  std::vector<std::string> classes;  // of the VOC set, in the order of their labels; empty: all, by name
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;
   unsigned threads = 1;
   bool force = false;

@@ -85,7 +85,7 @@ class SplitPacker {
   AnnotationSet read_set() {
     log_info("{}: reading '{}'", name_, source_.annotations.string());
     std::vector<AnnotationProblem> problems;
-    auto set = read_annotations(source_.annotations, problems);
+    auto set = source_.voc ? read_voc(*source_.voc, problems) : read_annotations(source_.annotations, problems);
     for (const auto& problem : problems) {
       findings_.add(describe(problem.kind), problem.text);
       left_out_annotations_.push_back(problem.text);

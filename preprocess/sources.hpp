@@ -2,17 +2,20 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "preprocess/options.hpp"
+#include "preprocess/voc.hpp"
 #include "record/split.hpp"
 
 namespace ssd {
 
 struct SplitSource {
   Split split = Split::train;
-  std::filesystem::path annotations;
+  std::filesystem::path annotations;  // a COCO-style JSON; of a VOC set the list of its images
   std::filesystem::path images;
+  std::optional<VocSource> voc;
 };
 
 // Throws Error where nothing is found, with what was looked for.
