@@ -1,0 +1,15 @@
+// ssd_infer: finds objects in pictures, writes and draws them. See --help.
+#include <cstdio>
+
+#include "comm/agreement.hpp"
+#include "infer/infer_options.hpp"
+#include "infer/inference.hpp"
+
+int main(int argc, char** argv) {
+  return ssd::run_program(argc, argv, [&](const ssd::MpiComm& world) {
+    const auto parsed = ssd::parse_infer_options(argc, argv);
+    if (parsed.options) return ssd::run_inference(*parsed.options, world);
+    std::fputs(parsed.text.c_str(), stdout);
+    return 0;
+  });
+}
