@@ -239,6 +239,20 @@ std::string svg_of(const Plot& plot) {
   return SvgPlot(plot).draw();
 }
 
+std::string stacked_svg_of(std::span<const Plot> plots) {
+  auto svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n",
+      kWidth, kHeight * static_cast<double>(plots.size()));
+  for (std::size_t i = 0; i < plots.size(); ++i)
+    svg += fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", kHeight * static_cast<double>(i),
+                       svg_of(plots[i]));
+  return svg + "</svg>\n";
+}
+
+void write_plots(const std::filesystem::path& path, std::span<const Plot> plots) {
+  write_file_atomically(path, stacked_svg_of(plots));
+}
+
 void write_plot(const std::filesystem::path& path, const Plot& plot) {
   write_file_atomically(path, svg_of(plot));
 }

@@ -1,8 +1,9 @@
 // A line plot as an SVG file: axes with round ticks, grid, legend, title. For loss and AP curves. Pure but
-// for write_plot.
+// for write_plot and write_plots.
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,11 @@ struct Plot {
 
 std::string svg_of(const Plot& plot);
 
+// Several plots in one file, one below the other.
+std::string stacked_svg_of(std::span<const Plot> plots);
+
 // Whole or not at all. Throws Error where the file cannot be written.
+void write_plots(const std::filesystem::path& path, std::span<const Plot> plots);
 void write_plot(const std::filesystem::path& path, const Plot& plot);
 
 // About count round values (1, 2 or 5 times a power of ten apart) that lie within [low, high].

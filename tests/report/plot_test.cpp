@@ -134,6 +134,15 @@ TEST(Plot, ticks_are_round_and_within_the_axis) {
   EXPECT_THAT(round_ticks(3, 17, 3), ElementsAre(5, 10, 15));
 }
 
+TEST(Plot, several_stand_one_below_the_other) {
+  const std::vector<Plot> plots{{"first", "", "", {{"a", {{0, 0}, {1, 1}}}}}, {"second", "", "", {{"b", {{0, 0}, {1, 1}}}}}};
+  const auto svg = stacked_svg_of(plots);
+  EXPECT_TRUE(is_well_formed(svg));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 800 1000\""));
+  EXPECT_LT(svg.find(">first<"), svg.find("translate(0 500)"));
+  EXPECT_GT(svg.find(">second<"), svg.find("translate(0 500)"));
+}
+
 TEST(Plot, is_written_to_its_file) {
   const std::filesystem::path path = testing::TempDir() + "plot_test.svg";
   const Plot plot{"AP", "epoch", "AP", {{"val", {{21, 0.1}, {31, 0.2}}}}};
