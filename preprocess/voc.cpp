@@ -105,9 +105,9 @@ class Reader {
     for (const auto& name : names) SSD_VALIDATE(seen.insert(name).second, "'{}': '{}' is in it twice", list.string(), name);
     const auto ids = make_image_ids(names);
     for (std::size_t i = 0; i < names.size(); ++i) read_image(names[i], ids[i], i);
-    if (no_size_count_ != 0) log_info("'{}': {} boxes of no size are left out", list.string(), no_size_count_);
+    if (no_size_count_ != 0) log_info("'{}': boxes of no size that are left out: {}", list.string(), no_size_count_);
     if (difficult_count_ != 0) {
-      log_info("'{}': {} difficult objects are stored as crowd boxes, which the evaluation leaves out of its count",
+      log_info("'{}': difficult objects, stored as crowd boxes, which the evaluation does not count: {}",
                list.string(), difficult_count_);
     }
     return std::move(set_);
