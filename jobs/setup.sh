@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Brings a bare Debian 12 to the point where the project builds, and builds it. Asks nothing; a second run takes
 # seconds and needs no network.
-#   jobs/setup.sh [--no-build|--programs] [PRESET]
-# PRESET: default (CUDA where the toolkit is), no-cuda, debug, sanitize. --programs: without the tests.
+#   jobs/setup.sh [--no-build|--programs|--tests] [PRESET]
+# PRESET: default (CUDA where the toolkit is), no-cuda, debug, sanitize. --programs: without the tests. --tests: with the
+# packages that only tests run, too.
 # Environment: SSD_DEPS (downloads, default ~/.cache/ssd), LIBTORCH_ROOT (a LibTorch of your own: none is fetched),
 # CUDA_HOME (the toolkit, where it is not found by itself).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=all
+build=all tests=no
 case ${1:-} in
   --no-build) build=no; shift ;;
   --programs) build=programs; shift ;;
+  --tests) tests=yes; shift ;;
 esac
 preset=${1:-default}
 deps=${SSD_DEPS:-$HOME/.cache/ssd}
@@ -27,6 +29,8 @@ packages=(
   libcairo2-dev libpugixml-dev
   libgtest-dev libgmock-dev
 )
+# Root alone can start the cluster of tests/slurm.
+if [ "$tests" = yes ] && [ "$(id -u)" -eq 0 ]; then packages+=(slurm-wlm munge iproute2); fi
 
 # shellcheck disable=SC1091
 distribution=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown} ${VERSION_ID:-}" || echo unknown)

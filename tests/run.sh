@@ -5,5 +5,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=default
 case ${1:-} in default|no-cuda|debug|sanitize) preset=$1; shift ;; esac
-jobs/setup.sh "$preset"
+jobs/setup.sh --tests "$preset"
 ctest --preset "$preset" -j "$(nproc)" "$@"

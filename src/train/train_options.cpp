@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <sstream>
 
 #include "core/error.hpp"
@@ -134,7 +135,7 @@ struct OptionTable {
         ("eval-batch-size", with_default(defaults.evaluation_batch_size, "N"), "images per rank (or --ebs)")  //
         ("eval-annotated-only", "run only images that have boxes, as the reference does (4,952 of COCO's 5,000)")  //
         ("skip-crowd", "do not train on crowd boxes (the reference does)")                                    //
-        ("seed,s", po::value<std::uint64_t>()->value_name("N"), "of weights, order and augmentation; default: random, logged");
+        ("seed,s", po::value<std::int64_t>()->value_name("N"), "of weights, order and augmentation; default: random, logged");
   }
 
   void add_augmentation() {
@@ -186,7 +187,8 @@ void expect_usage(bool condition, const std::string& message) {
 template <class T>
 T at_least(const po::variables_map& values, const char* option, T least) {
   const auto value = values[option].as<T>();
-  expect_usage(value >= least, fmt::format("--{} {}: must be {} or more", option, value, least));
+  // Above the largest is infinity.
+  expect_usage(value >= least && value <= std::numeric_limits<T>::max(), fmt::format("--{} {}: must be {} or more", option, value, least));
   return value;
 }
 
@@ -219,6 +221,16 @@ Range range_of(const po::variables_map& values, const std::string& option) {
   return range;
 }
 
+// Of an option that is given twice the later one counts: what a script passes on overrides what it sets itself.
+void keep_later(std::vector<po::option>& options) {
+  std::vector<po::option> kept;
+  std::set<std::string> names;
+  for (auto option = options.rbegin(); option != options.rend(); ++option) {
+    if (option->string_key == "unexpected" || names.insert(option->string_key).second) kept.push_back(*option);
+  }
+  options.assign(kept.rbegin(), kept.rend());
+}
+
 // Negative numbers after these are values, not options: Boost would take "-0.5" for a flag.
 void protect_negative_numbers(std::vector<std::string>& arguments, po::variables_map& values,
                               const po::options_description& all) {
@@ -240,7 +252,9 @@ void protect_negative_numbers(std::vector<std::string>& arguments, po::variables
     }
     return result;
   });
-  po::store(parser.run(), values);
+  auto parsed = parser.run();
+  keep_later(parsed.options);
+  po::store(parsed, values);
 }
 
 po::variables_map parse_words(std::vector<std::string> arguments, const OptionTable& table) {
@@ -266,7 +280,6 @@ std::string value_text(const po::variable_value& value) {
   if (const auto* list = boost::any_cast<Words>(&any)) return fmt::format("{}", fmt::join(*list, " "));
   if (const auto* number = boost::any_cast<int>(&any)) return fmt::format("{}", *number);
   if (const auto* number = boost::any_cast<std::int64_t>(&any)) return fmt::format("{}", *number);
-  if (const auto* number = boost::any_cast<std::uint64_t>(&any)) return fmt::format("{}", *number);
   if (const auto* number = boost::any_cast<double>(&any)) return text_of(*number);
   return "";
 }
@@ -314,7 +327,7 @@ TrainOptions options_of(const po::variables_map& values) {
   options.epochs = at_least(values, "epochs", 0);
   options.batch_size = at_least(values, "batch-size", 1);
   options.evaluation_batch_size = at_least(values, "eval-batch-size", 1);
-  if (has("seed")) options.seed = values["seed"].as<std::uint64_t>();
+  if (has("seed")) options.seed = static_cast<std::uint64_t>(at_least<std::int64_t>(values, "seed", 0));
   options.learning_rate = at_least(values, "learning-rate", 0.0);
   options.momentum = at_least(values, "momentum", 0.0);
   options.weight_decay = at_least(values, "weight-decay", 0.0);

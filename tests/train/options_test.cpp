@@ -56,6 +56,17 @@ TEST(TrainOptionsTest, lists_of_epochs_and_ranges_with_negative_numbers_are_read
   EXPECT_EQ(options_of({"--checkpoint", "a.pt", "b.pt", "--fp16"}).checkpoints.size(), 2U);
 }
 
+TEST(TrainOptionsTest, of_an_option_given_twice_the_later_counts) {
+  const auto options = options_of({"--bs", "64", "--hue", "-1", "1", "--save", "a", "--fp16", "-d", "/x", "--evaluation", "1", "2", "--batch-size=2",
+                                   "--hue", "-3", "3", "--save", "b", "--fp16", "--data", "/y", "--evaluation", "none"});
+  EXPECT_EQ(options.batch_size, 2);
+  EXPECT_EQ(options.augmentation.hue_degrees.low, -3);
+  EXPECT_EQ(options.save_folder, "b");
+  EXPECT_TRUE(options.use_half);
+  EXPECT_EQ(options.data, "/y");
+  EXPECT_TRUE(options.evaluation.empty());
+}
+
 struct WrongUse {
   std::vector<const char*> words;
   const char* message;
@@ -86,11 +97,16 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"--mode", "evaluation"}, "--mode evaluation: give the file to evaluate as --checkpoint FILE"},
         WrongUse{{"--evaluation", "21", "x"}, "--evaluation 'x': not a number"},
         WrongUse{{"--evaluation", "-3"}, "--evaluation -3: epochs count from 0"},
+        WrongUse{{"/coco", "--fp16", "/data", "--fp16"}, "'/coco' belongs to no option; the folder of shards is given as --data /coco"},
         WrongUse{{"/coco"}, "'/coco' belongs to no option; the folder of shards is given as --data /coco"},
         WrongUse{{"--fp16", "--no-amp"}, "--fp16 (--amp) and --no-fp16 (--no-amp) exclude each other"},
         WrongUse{{"--no-cuda", "--device", "cuda"}, "--no-cuda and --device cuda exclude each other"},
         WrongUse{{"--hue", "1"}, "--hue: takes two numbers, low and high; here are 1"},
         WrongUse{{"--hue", "2", "1"}, "--hue 2 1: low is above high"},
+        WrongUse{{"--seed", "-1"}, "--seed -1: must be 0 or more"},
+        WrongUse{{"--lr", "inf"}, "--learning-rate inf: must be 0 or more"},
+        WrongUse{{"--lr", "nan"}, "--learning-rate nan: must be 0 or more"},
+        WrongUse{{"--epochs", "ten"}, "the argument ('ten') for option '--epochs' is invalid; see ssd_train --help"},
         WrongUse{{"--lr", "-1"}, "--learning-rate -1: must be 0 or more"}));
 
 TEST(TrainOptionsTest, help_and_configuration_come_from_the_same_table) {
