@@ -66,9 +66,6 @@ function(ssd_add_program name)
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_TORCH)
     _ssd_use_torch(${target})
-    if(SSD_WITH_CUDA)
-      target_link_libraries(${target} PRIVATE LibTorch::cuda)
-    endif()
   endif()
   if(NOT TARGET programs)
     add_custom_target(programs)
@@ -122,4 +119,5 @@ endfunction()
 set(SSD_TEST_ENVIRONMENT
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+  OMP_NUM_THREADS=1  # two threads that spin at barriers beside another test cost minutes
   ASAN_OPTIONS=detect_leaks=0)
