@@ -19,7 +19,7 @@ void StepLog::add(const torch::Tensor& loss, const StepTimes& times) {
   times_.exposed_comm_ms += times.exposed_comm_ms;
 }
 
-void StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learning_rate) {
+double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learning_rate) {
   const double steps = static_cast<double>(steps_);
   const double loss = world_.reduce_all(loss_sum_.item<double>(), ReduceOperation::sum) / steps / world_.world_size();
   const auto scaler = scaler_.state();
@@ -52,6 +52,7 @@ void StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learning_
   steps_ = 0;
   times_ = {};
   restart_clock();
+  return loss;
 }
 
 void StepLog::restart_clock() { start_ = std::chrono::steady_clock::now(); }

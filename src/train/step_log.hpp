@@ -32,9 +32,9 @@ class StepLog {
 
   void add(const torch::Tensor& loss, const StepTimes& times);  // of this rank
 
-  // Collective. A line on rank 0 with the mean over the steps since the last one and over ranks. Throws Error on every
-  // rank where the loss is not finite: such a run does not come back.
-  void flush(std::int64_t epoch, std::int64_t iteration, double learning_rate);
+  // Collective. A line on rank 0 with the mean over the steps since the last one and over ranks; the mean loss is
+  // returned on every rank. Throws Error on every rank where it is not finite: such a run does not come back.
+  double flush(std::int64_t epoch, std::int64_t iteration, double learning_rate);
 
   void restart_clock();  // after a pause (evaluation, a save) that is not a step's
 

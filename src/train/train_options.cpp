@@ -166,6 +166,7 @@ struct OptionTable {
         ("save", po::value<std::string>()->value_name("[DIR]"), "write epoch_N.pt after each epoch; without DIR in ./models")  //
         ("log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")           //
         ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")                 //
+        ("plot", text("", "FILE"), "loss, AP and AP50 over the epochs of this run as an SVG, written anew after each evaluation")  //
         ("results", text("", "FILE"), "detections of the last evaluation as a COCO results JSON");
   }
 };
@@ -344,6 +345,7 @@ TrainOptions options_of(const po::variables_map& values) {
                      at_least<std::int64_t>(values, "bucket-kib", 1) * 1024};
   options.log_interval = at_least(values, "log-interval", 1);
   options.json_summary = word("json-summary");
+  options.plot = word("plot");
   options.results = word("results");
   options.benchmark_iterations = at_least(values, "benchmark-iterations", 1);
   options.benchmark_warmup = at_least(values, "benchmark-warmup", 0);

@@ -50,6 +50,7 @@ struct TrainOptions {
   int num_workers = 8;  // loader threads per rank at most
   int log_interval = 20;  // iterations
   std::filesystem::path json_summary;
+  std::filesystem::path plot;  // SVG of loss and AP over epochs
   std::filesystem::path results;  // detections of an evaluation as COCO results JSON
   int benchmark_iterations = 20;
   int benchmark_warmup = 20;

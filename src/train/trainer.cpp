@@ -121,7 +121,13 @@ void Trainer::load_start() {
     std::filesystem::create_directories(*options_.save_folder, error);
     SSD_VALIDATE(!error, "--save '{}': cannot make this folder: {}", options_.save_folder->string(), error.message());
   }
+  // An evaluation comes late: what it writes to is looked at now.
+  const auto results_folder = options_.results.parent_path();
+  std::error_code ignored;
+  SSD_VALIDATE(!world_.is_root() || results_folder.empty() || std::filesystem::is_directory(results_folder, ignored),
+               "--results '{}': no folder '{}'; make it first", options_.results.string(), results_folder.string());
   if (world_.is_root() && !options_.json_summary.empty()) json_ = std::make_unique<JsonLines>(options_.json_summary);
+  if (world_.is_root() && !options_.plot.empty() && options_.mode == Mode::training) curves_ = std::make_unique<RunCurves>(options_.plot);
   if (!world_.is_root() || options_.checkpoints.empty()) return;
   const auto file = newest_checkpoint(options_.checkpoints);
   const auto resumed = load_checkpoint(read_checkpoint_file(file), *model_, *arena_);
@@ -245,13 +251,19 @@ void Trainer::train() {
       const auto loss = run_step(batch, rate);
       log.add(loss, {batch.waited_ms(), reducer_->exposed_ms()});
       const bool is_last = position_.iteration_in_epoch + 1 == iterations;
-      if (is_last || (position_.iteration + 1) % options_.log_interval == 0) log.flush(epoch, position_.iteration, rate);
+      if (!is_last && (position_.iteration + 1) % options_.log_interval != 0) continue;
+      const double mean_loss = log.flush(epoch, position_.iteration, rate);
+      const double part = static_cast<double>(position_.iteration_in_epoch + 1) / static_cast<double>(iterations);
+      if (curves_) curves_->add_loss(static_cast<double>(epoch) + part, mean_loss);
     }
     position_ = {epoch + 1, 0, position_.iteration};
     if (has_json()) json_->log({epoch}, {{"time", seconds_since(epoch_start)}});
     finish_epoch(epoch);
     log.restart_clock();
   }
+  run_in_agreement(world_, [&] {
+    if (curves_) curves_->write();
+  });
   log_info("done: {} epochs in {}", options_.epochs, format_duration(seconds_since(start)));
   if (has_json()) json_->log(JsonLines::Json::array(), {{"total time", seconds_since(start)}});
 }
@@ -294,6 +306,10 @@ void Trainer::evaluate_and_report(std::int64_t epoch) {
     log_info("evaluated epoch {}: AP {:.5f}, AP50 {:.5f}, {} images in {:.1f} s", epoch, report->summary[0], report->summary[1],
              report->image_count, report->seconds);
     if (!options_.results.empty()) write_detections(options_.results, report->detections);
+    if (curves_) {
+      curves_->add_evaluation(static_cast<double>(epoch + 1), report->summary[0], report->summary[1]);
+      curves_->write();
+    }
     if (!has_json()) return;
     JsonLines::Json per_category = JsonLines::Json::object();
     for (const auto& category : report->categories) per_category[category.name] = {{"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
@@ -326,6 +342,13 @@ void Trainer::benchmark_training() {
 
 void Trainer::benchmark_inference() {
   torch::NoGradGuard no_grad;
+  run_in_agreement(world_, [&] {
+    const auto batch_size = static_cast<std::size_t>(options_.evaluation_batch_size);
+    const auto batches = (validation_set_->records().size() + batch_size - 1) / batch_size;
+    SSD_VALIDATE(batches >= static_cast<std::size_t>(world_.world_size()),
+                 "--mode benchmark-inference: {} batches of {} images for {} ranks; take fewer ranks", batches, batch_size,
+                 world_.world_size());
+  });
   model_->eval();
   EvaluationLoaderOptions loader_options;
   loader_options.share = {options_.evaluation_batch_size, world_.rank(), world_.world_size()};
@@ -341,7 +364,7 @@ void Trainer::benchmark_inference() {
       batch.reset();
       loader.emplace(*validation_set_, loader_options);
       batch = loader->next();
-      SSD_VALIDATE(batch.has_value(), "benchmark-inference: rank {} has no batch; fewer ranks or a smaller --eval-batch-size", world_.rank());
+      SSD_EXPECT(batch.has_value());
     }
     const auto predictions = model_->forward(normalised_images((*batch)->images, (*batch)->size, plan_));
     decode_detections(predictions.locations, predictions.confidences, default_boxes_);

@@ -12,6 +12,7 @@
 #include "report/json_lines.hpp"
 #include "train/compute_plan.hpp"
 #include "train/evaluation.hpp"
+#include "train/run_curves.hpp"
 #include "train/train_options.hpp"
 #include "train/train_step.hpp"
 #include "train/training_checkpoint.hpp"
@@ -65,7 +66,8 @@ class Trainer {
   torch::Tensor default_boxes_;  // (8732, 4) float32 on the device
   TrainingPosition position_;
   bool is_resumed_ = false;
-  std::unique_ptr<JsonLines> json_;  // rank 0, with --json-summary
+  std::unique_ptr<JsonLines> json_;    // rank 0, with --json-summary
+  std::unique_ptr<RunCurves> curves_;  // rank 0, with --plot, in training
 };
 
 }  // namespace ssd
