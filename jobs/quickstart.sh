@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh clone to a trained detector on real photos: sets the machine up, builds, packs the BCCD blood-cell photos
 # (tests/data/bccd, MIT), trains SSD300 with ResNet-18 from random weights on 2 MPI ranks, in half precision where the
-# processor has it, evaluates on the test photos, and says where everything lies.
+# processor has it, evaluates on the test photos, draws some of them with what was found, and says where everything lies.
 #   jobs/quickstart.sh [ssd_train options...]
 # Environment: RESULTS (default build/quickstart), QUICKSTART_EPOCHS (default 39; 1 is a quick look), SEED (default 1).
 set -euo pipefail
@@ -50,11 +50,21 @@ rm -f "$benchmark" "$benchmark.log"
 
 rm -f "$results/log.jsonl"
 mpirun -np "$ranks" "$bin/ssd_train" "${options[@]}" --save "$results/models" --json-summary "$results/log.jsonl" \
-  --results "$results/detections.json" "$@"
+  --results "$results/detections.json" --plot "$results/curves.svg" "$@"
+
+# The checkpoint written last, and the first eight test photos.
+checkpoint=$(find "$results/models" -name 'epoch_*.pt' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+mapfile -t names < <(head -n 8 "$photos/ImageSets/Main/test.txt")
+pictures=("${names[@]/#/$photos/JPEGImages/}")
+say "drawing ${#pictures[@]} test photos"
+"$bin/ssd_infer" --checkpoint "$checkpoint" --backbone resnet18 --fp16 --truth "$photos/coco/instances_test.json" \
+  --draw "$results/pictures" "${pictures[@]/%/.jpg}" >/dev/null
 
 say 'done:'
 say "  shards      $results/shards"
 say "  checkpoints $results/models (epoch_N.pt, which Python's torch.load reads as well)"
-say "  log         $results/log.jsonl (loss and AP over epochs)"
+say "  log         $results/log.jsonl"
+say "  curves      $results/curves.svg (loss and AP over epochs)"
+say "  pictures    $results/pictures (test photos: what is true beside what was found)"
 say "  detections  $results/detections.json (COCO results of the test photos)"
-say "evaluate again: mpirun -np $ranks $bin/ssd_train --mode evaluation --backbone resnet18 --data $results/shards --checkpoint $results/models/epoch_$((epochs - 1)).pt"
+say "evaluate again: mpirun -np $ranks $bin/ssd_train --mode evaluation --backbone resnet18 --data $results/shards --checkpoint $checkpoint"
