@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "core/error.hpp"
@@ -109,14 +110,14 @@ class SplitPacker {
     const auto size_of = [&](Nothing&, std::size_t i) {
       std::error_code error;
       const auto size = fs::file_size(source_.images / set_.images[i].file_name, error);
-      return error ? std::uint64_t{0} : std::uint64_t{size};
+      return error ? std::optional<std::uint64_t>() : std::uint64_t{size};
     };
     std::size_t found = 0;
-    ordered_parallel<Nothing, std::uint64_t>(set_.images.size(), {options_.threads, 1024}, size_of,
-                                             [&](std::size_t, std::uint64_t&& size) {
-                                               file_bytes_.push_back(size);
-                                               found += size != 0;
-                                             });
+    ordered_parallel<Nothing, std::optional<std::uint64_t>>(set_.images.size(), {options_.threads, 1024}, size_of,
+                                                            [&](std::size_t, std::optional<std::uint64_t>&& size) {
+                                                              file_bytes_.push_back(size.value_or(0));
+                                                              found += size.has_value();
+                                                            });
     if (found != 0) return;
     const auto nearby = find_images_nearby(source_.images, set_.images.front().file_name);
     throw Error(fmt::format("{}: 0 of {} images found in '{}'{}", name_, set_.images.size(),

@@ -1,0 +1,148 @@
+// First use with data of one's own: small sets with other classes, packed and trained by the programs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "programs/trained_set.hpp"
+
+namespace ssd {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::run_ranks;
+using testing::HasSubstr;
+
+// Photos of blood cells under ids of their own, two classes; the first `with_boxes` have a box each.
+void pack(const fs::path& out, const char* split, int images, int with_boxes) {
+  json set{{"images", json::array()}, {"annotations", json::array()}, {"categories", {{{"id", 0}, {"name", "red"}}, {{"id", 5}, {"name", "white"}}}}};
+  const fs::path photos = fs::path(SSD_TEST_DATA) / "bccd/JPEGImages";
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(photos)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  for (int i = 0; i < images; ++i) {
+    set["images"].push_back({{"id", 70 + i}, {"file_name", names.at(static_cast<std::size_t>(i))}});
+    if (i >= with_boxes) continue;
+    set["annotations"].push_back({{"id", i + 1}, {"image_id", 70 + i}, {"category_id", i % 2 == 0 ? 0 : 5}, {"bbox", {40, 40, 150, 120}}});
+  }
+  const auto file = out.string() + "." + split + ".json";
+  write_text(file, set.dump());
+  const auto run = run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", split, "--annotations", file, "--images", photos.string(), out.string()});
+  if (run.exit_code != 0) throw std::runtime_error(run.err);
+}
+
+std::vector<std::string> training(const fs::path& data, std::vector<std::string> more) {
+  std::vector<std::string> arguments{"--data", data.string(), "--device", "cpu", "--backbone", "resnet18", "--fp16", "--batch-size", "2",
+                                     "--epochs", "1", "--seed", "1", "--evaluation", "none", "--log-interval", "1"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+TEST(OwnSet, T1_01_of_six_images_and_two_classes_has_three_iterations_of_two) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 6, 6);
+  const auto run = run_ranks(1, training(folder.path() / "set", {}));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("SSD300 with resnet18, 2 classes and the background"));
+  EXPECT_THAT(run.err, HasSubstr("6 images, 6 of them with boxes to train on; 3 iterations an epoch, 1 epochs\n"));
+  EXPECT_EQ(count(run.err, "| loss "), 3) << run.err;
+}
+
+TEST(OwnSet, T1_05_images_without_boxes_are_left_out_of_training_and_the_loss_is_finite) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 3, 2);
+  const auto log = folder.path() / "log";
+  const auto run = run_ranks(1, training(folder.path() / "set", {"--json-summary", log.string()}));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("3 images, 2 of them with boxes to train on; 1 iterations an epoch"));
+  int losses = 0;
+  std::istringstream lines(text_of(log));
+  for (std::string line; std::getline(lines, line);) {
+    const auto data = json::parse(line.substr(5)).at("data");
+    if (!data.contains("loss")) continue;
+    ++losses;
+    EXPECT_TRUE(data["loss"].is_number()) << line;  // what is not finite is null
+  }
+  EXPECT_EQ(losses, 1);
+}
+
+// Two images for four ranks of batch 2: the tail is filled from the head of the order. Two of the ranks have no image to
+// evaluate.
+TEST(OwnSet, T1_06_T5_03_T5_16_more_ranks_than_images_train_and_evaluate) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 2, 2);
+  pack(folder.path() / "set", "val", 2, 1);
+  const auto run = run_ranks(4, training(folder.path() / "set", {"--evaluation", "last", "--eval-batch-size", "1"}));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("2 images, 2 of them with boxes to train on; 1 iterations an epoch, 1 epochs\n"));
+  EXPECT_THAT(run.err, HasSubstr(", 2 images in "));
+  EXPECT_EQ(count(run.out, "Average "), 12) << run.out;
+}
+
+TEST(OwnSet, T5_03_a_benchmark_of_more_ranks_than_images_ends_with_one_line) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "val", 2, 2);
+  const auto run = run_ranks(4, training(folder.path() / "set", {"--mode", "benchmark-inference", "--eval-batch-size", "1"}));
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_EQ(count(run.err, "error: "), 1) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("error: --mode benchmark-inference: 2 batches of 1 images for 4 ranks; take fewer ranks\n"));
+}
+
+TEST(OwnSet, T5_07_two_runs_at_once_do_not_disturb_each_other) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 4, 4);
+  std::vector<ProgramResult> runs(2);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& run : runs) threads.emplace_back([&] { run = run_ranks(2, training(folder.path() / "set", {})); });
+  }
+  for (const auto& run : runs) EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+TEST(OwnSet, T5_08_a_run_without_an_epoch_ends_well_every_time) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 4, 4);
+  const int times = std::getenv("SSD_TEST_LONG") != nullptr ? 20 : 3;
+  for (int i = 0; i < times; ++i) {
+    const auto run = run_ranks(2, training(folder.path() / "set", {"--epochs", "0"}));
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+  }
+}
+
+// The output goes to a file here, as under a batch system.
+TEST(OwnSet, T5_18_a_log_file_has_whole_lines_without_carriage_returns_and_grows_during_the_run) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 4, 4);
+  pack(folder.path() / "set", "val", 2, 2);
+  std::vector<std::string> command{SSD_MPIEXEC, "-np", "2", test::kProgram};
+  for (const auto& word : training(folder.path() / "set", {"--evaluation", "0", "--epochs", "3"})) command.push_back(word);
+  const auto child = start_program(command, folder.path());
+  const auto log = folder.path() / "err";
+  bool is_running = true, had_a_loss_while_running = false;
+  int status = 0;
+  while (is_running) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (count(text_of(log), "| loss ") == 1) had_a_loss_while_running = true;
+    is_running = ::waitpid(child, &status, WNOHANG) == 0;
+  }
+  ASSERT_EQ(status, 0) << text_of(log);
+  EXPECT_TRUE(had_a_loss_while_running);
+  for (const auto& text : {text_of(log), text_of(folder.path() / "out")}) {
+    EXPECT_EQ(text.find_first_of("\r\x1b"), text.npos) << text;
+    EXPECT_TRUE(text.ends_with('\n'));
+  }
+  EXPECT_EQ(count(text_of(log), "| loss "), 3);
+}
+
+}  // namespace
+}  // namespace ssd
