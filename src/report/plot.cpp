@@ -90,6 +90,10 @@ class SvgPlot {
         y_.include(point.y);
       }
     }
+    for (const auto& point : plot.shown) {
+      x_.include(point.x);
+      y_.include(point.y);
+    }
     x_.settle();
     y_.settle();
   }

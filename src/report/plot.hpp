@@ -24,6 +24,7 @@ struct Plot {
   std::string x_label;
   std::string y_label;
   std::vector<PlotSeries> series;
+  std::vector<PlotPoint> shown = {};  // the axes reach to these too, which are not drawn
 };
 
 std::string svg_of(const Plot& plot);

@@ -1,5 +1,6 @@
 #include "train/run_curves.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -22,8 +23,15 @@ void RunCurves::add_evaluation(double epochs_trained, double ap, double ap50) {
 }
 
 void RunCurves::write() const {
-  const std::array plots{Plot{"Training loss", "epochs trained", "loss", {loss_}},
-                         Plot{"Evaluation", "epochs trained", "average precision", {ap_, ap50_}}};
+  // Both from 0, over the same epochs.
+  constexpr double kLeastPrecision = 0.1;  // at the top of the axis
+  double last = 1;
+  for (const auto* series : {&loss_, &ap_}) {
+    if (!series->points.empty()) last = std::max(last, series->points.back().x);
+  }
+  const std::array plots{
+      Plot{"Training loss", "epochs trained", "loss", {loss_}, {{0, 0}, {last, 0}}},
+      Plot{"Evaluation", "epochs trained", "average precision", {ap_, ap50_}, {{0, 0}, {last, kLeastPrecision}}}};
   write_plots(path_, plots);
 }
 

@@ -134,6 +134,12 @@ TEST(Plot, ticks_are_round_and_within_the_axis) {
   EXPECT_THAT(round_ticks(3, 17, 3), ElementsAre(5, 10, 15));
 }
 
+TEST(Plot, the_axes_reach_to_points_that_are_only_to_be_shown) {
+  const auto svg = svg_of({"", "", "", {{"a", {{5, 1}, {10, 0.5}}}}, {{0, 0}}});
+  EXPECT_THAT(svg, HasSubstr("points=\"425.00,45.00 775.00,242.50\""));
+  EXPECT_EQ(count_of(svg, "<circle"), 2U);
+}
+
 TEST(Plot, several_stand_one_below_the_other) {
   const std::vector<Plot> plots{{"first", "", "", {{"a", {{0, 0}, {1, 1}}}}}, {"second", "", "", {{"b", {{0, 0}, {1, 1}}}}}};
   const auto svg = stacked_svg_of(plots);

@@ -18,18 +18,17 @@ TEST(RunCurves, has_a_file_from_the_start_and_the_points_after_each_write) {
   RunCurves curves(path);
   EXPECT_THAT(text_of(path), HasSubstr("</svg>"));
   EXPECT_THAT(text_of(path), Not(HasSubstr("<polyline")));
-  curves.add_loss(0.5, 8);
-  curves.add_loss(1, 4);
+  curves.add_loss(1, 8);
+  curves.add_loss(2, 4);
   curves.add_evaluation(1, 0.25, 0.5);
   curves.add_evaluation(2, 0.5, 0.75);
   EXPECT_THAT(text_of(path), Not(HasSubstr("<polyline")));
   curves.write();
   const auto svg = text_of(path);
-  // The corners of the axes (report/plot_test.cpp): the loss falls over its whole plot, AP begins at the bottom of the
-  // other and AP50 ends at its top.
-  EXPECT_THAT(svg, HasSubstr("points=\"75.00,45.00 775.00,440.00\""));
-  EXPECT_THAT(svg, HasSubstr("points=\"75.00,440.00 775.00,242.50\""));
-  EXPECT_THAT(svg, HasSubstr("points=\"75.00,242.50 775.00,45.00\""));
+  // Axes of 700 x 395 from (75, 440) on: x is 0 to 2 epochs, y 0 to the largest loss and to the largest AP50.
+  EXPECT_THAT(svg, HasSubstr("points=\"425.00,45.00 775.00,242.50\""));
+  EXPECT_THAT(svg, HasSubstr("points=\"425.00,308.33 775.00,176.67\""));
+  EXPECT_THAT(svg, HasSubstr("points=\"425.00,176.67 775.00,45.00\""));
   for (const char* text : {">loss<", ">AP<", ">AP50<", ">epochs trained<"}) EXPECT_THAT(svg, HasSubstr(text));
 }
 
