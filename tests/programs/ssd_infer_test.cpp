@@ -1,0 +1,157 @@
+// ssd_infer as a user starts it, with a network that ssd_train trained for one epoch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "image/jpeg.hpp"
+#include "programs/trained_set.hpp"
+
+namespace ssd {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+
+const fs::path kData = SSD_TEST_DATA;
+const fs::path kPhotos = kData / "coco_free/val2017";
+const std::string kTruth = (kData / "coco_free/annotations/instances_val2017.json").string();
+
+// A checkpoint of ResNet-18 and COCO's classes; made once for the test program.
+const std::string& checkpoint() {
+  static const TemporaryFolder folder;
+  static const auto run = test::run_ranks(1, test::short_training(folder.path(), 1));
+  if (run.exit_code != 0) throw std::runtime_error("cannot train: " + run.err);
+  static const auto path = (folder.path() / "epoch_0.pt").string();
+  return path;
+}
+
+ProgramResult infer(const std::vector<std::string>& more) {
+  std::vector<std::string> command{SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--backbone", "resnet18", "--device", "cpu"};
+  command.insert(command.end(), more.begin(), more.end());
+  return run_program(command);
+}
+
+std::map<std::int64_t, json> by_image(const fs::path& results) {
+  std::map<std::int64_t, json> images;
+  for (const auto& detection : json::parse(text_of(results))) images[detection["image_id"]].push_back(detection);
+  return images;
+}
+
+RgbImage decoded(const fs::path& path) {
+  RgbImage image;
+  JpegDecoder().decode(bytes_of(path), image);
+  return image;
+}
+
+TEST(SsdInfer, finds_what_the_evaluation_finds_bit_for_bit) {
+  const TemporaryFolder folder;
+  const auto found = folder.path() / "found.json", evaluated = folder.path() / "evaluated.json";
+  const auto run = infer({"--score-threshold", "0.05", "--max-detections", "200", "--batch-size", "2", "--truth", kTruth,
+                          "--output", found.string(), kPhotos.string()});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto evaluation = test::run_ranks(1, {"--data", test::packed_photos().string(), "--device", "cpu", "--backbone", "resnet18",
+                                              "--mode", "evaluation", "--eval-batch-size", "2", "--results", evaluated.string(),
+                                              "--checkpoint", checkpoint()});
+  ASSERT_EQ(evaluation.exit_code, 0) << evaluation.err;
+  EXPECT_GT(by_image(evaluated).size(), 0U) << "no detection: nothing was compared";
+  EXPECT_EQ(by_image(found), by_image(evaluated));
+}
+
+TEST(SsdInfer, numbers_pictures_and_says_so_where_there_is_no_truth) {
+  const TemporaryFolder folder;
+  const auto found = folder.path() / "found.json";
+  const auto run = infer({"--score-threshold", "0.05", "--output", found.string(), kPhotos.string()});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("no --truth: image ids are 1, 2, ..."));
+  for (const auto& [id, detections] : by_image(found)) {
+    EXPECT_GE(id, 1);
+    EXPECT_LE(id, 5);
+    EXPECT_LE(detections.size(), 20U);
+  }
+}
+
+TEST(SsdInfer, keeps_only_scores_above_the_threshold_and_the_best) {
+  const TemporaryFolder folder;
+  const auto all = folder.path() / "all.json", few = folder.path() / "few.json";
+  ASSERT_EQ(infer({"--score-threshold", "0.05", "--max-detections", "200", "--output", all.string(), kPhotos.string()}).exit_code, 0);
+  ASSERT_EQ(infer({"--score-threshold", "0.06", "--max-detections", "2", "--output", few.string(), kPhotos.string()}).exit_code, 0);
+  std::size_t left_out = 0;
+  for (const auto& [id, detections] : by_image(all)) {
+    json expected = json::array();
+    for (const auto& detection : detections) {
+      if (detection["score"].get<float>() > 0.06F && expected.size() < 2) expected.push_back(detection);
+    }
+    left_out += detections.size() - expected.size();
+    const auto kept = by_image(few);
+    EXPECT_EQ(kept.contains(id) ? kept.at(id) : json::array(), expected) << id;
+  }
+  EXPECT_GT(left_out, 0U);
+}
+
+TEST(SsdInfer, draws_each_picture_and_with_a_truth_two_beside_each_other) {
+  const TemporaryFolder folder;
+  const auto alone = folder.path() / "alone", both = folder.path() / "deep/both";
+  const auto photo = (kPhotos / "000000403385.jpg").string();
+  ASSERT_EQ(infer({"--draw", alone.string(), photo}).exit_code, 0);
+  ASSERT_EQ(infer({"--draw", both.string(), "--truth", kTruth, photo}).exit_code, 0);
+  const auto one = decoded(alone / "000000403385.jpg"), two = decoded(both / "000000403385.jpg");
+  EXPECT_EQ(one.width, 640);
+  EXPECT_GE(one.height, 511);
+  EXPECT_GE(two.width, 2 * 640);
+  ASSERT_EQ(infer({"--draw", alone.string(), "--draw-format", "png", photo}).exit_code, 0);
+  EXPECT_EQ(text_of(alone / "000000403385.png").substr(1, 3), "PNG");
+}
+
+TEST(SsdInfer, names_every_bad_picture_after_the_good_ones_are_done) {
+  const TemporaryFolder folder;
+  const auto good = (kPhotos / "000000006818.jpg").string(), missing = (folder.path() / "missing.jpg").string(),
+             cut = (folder.path() / "cut.jpg").string(), no_jpeg = (kData / "jpeg_nasty/notjpeg/png_named.jpg").string();
+  write_text(cut, text_of(good).substr(0, 20000));
+  const auto run = infer({"--draw", (folder.path() / "drawn").string(), "--output", (folder.path() / "found.json").string(),
+                          missing, cut, no_jpeg, good, (folder.path() / "drawn").string()});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr("1 pictures, "));
+  EXPECT_TRUE(fs::exists(folder.path() / "drawn/000000006818.jpg"));
+  EXPECT_FALSE(fs::exists(folder.path() / "drawn/cut.jpg"));
+  EXPECT_TRUE(json::parse(text_of(folder.path() / "found.json")).is_array());
+  EXPECT_THAT(run.err, HasSubstr("error: '" + missing + "': No such file or directory\n"));
+  EXPECT_THAT(run.err, HasSubstr("error: '" + cut + "': cut off: its 20000 bytes end before the picture does\n"));
+  EXPECT_THAT(run.err, HasSubstr("error: '" + no_jpeg + "': not a JPEG (it begins with 89 50 4e 47, not with ff d8)\n"));
+}
+
+TEST(SsdInfer, never_draws_over_a_picture) {
+  const TemporaryFolder folder;
+  const auto photo = folder.path() / "a.jpg";
+  fs::copy_file(kPhotos / "000000006818.jpg", photo);
+  const auto before = text_of(photo);
+  const auto run = infer({"--draw", (folder.path() / ".").string(), folder.path().string()});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("'a.jpg' would replace one of the pictures; give another folder"));
+  EXPECT_EQ(text_of(photo), before);
+}
+
+TEST(SsdInfer, what_does_not_fit_is_one_line_and_an_exit_code) {
+  const TemporaryFolder folder;
+  const auto never = folder.path() / "never.json";
+  const auto error_of = [&](const std::vector<std::string>& more, int exit_code) {
+    auto arguments = more;
+    arguments.insert(arguments.end(), {"--output", never.string(), kPhotos.string()});
+    const auto run = infer(arguments);
+    EXPECT_EQ(run.exit_code, exit_code);
+    return run.err;
+  };
+  EXPECT_THAT(error_of({"--truth", (kData / "bccd/coco/instances_test.json").string()}, 1),
+              HasSubstr("the truth has no category 'person' (class 1 of the checkpoint); it has: RBC, WBC, Platelets\n"));
+  EXPECT_THAT(error_of({"--score-threshold", "2"}, 2), HasSubstr("error: --score-threshold 2: must be from 0.05 to less than 1\n"));
+  const auto other = run_program({SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--device", "cpu", "--output", never.string(),
+                                  kPhotos.string()});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("SSD300 with resnet50"));
+  EXPECT_FALSE(fs::exists(never));
+}
+
+}  // namespace
+}  // namespace ssd
