@@ -30,7 +30,7 @@ pack train train
 pack val test
 
 # Milestones, warmup and evaluations in proportion to 39 epochs of 26 iterations.
-at() { echo $((epochs * $1 / 39)); }
+at() { local epoch=$((epochs * $1 / 39)); echo $((epoch > 0 ? epoch : 1)); }
 evaluation=()
 for k in 4 9 14 19 24 29 34; do [ "$(at $k)" -ge $((epochs - 1)) ] || evaluation+=("$(at $k)"); done
 options=(
