@@ -86,7 +86,8 @@ class SplitPacker {
   AnnotationSet read_set() {
     log_info("{}: reading '{}'", name_, source_.annotations.string());
     std::vector<AnnotationProblem> problems;
-    auto set = source_.voc ? read_voc(*source_.voc, problems) : read_annotations(source_.annotations, problems);
+    auto set =
+        source_.voc ? read_voc(*source_.voc, problems) : read_annotations(source_.annotations, problems);
     for (const auto& problem : problems) {
       findings_.add(describe(problem.kind), problem.text);
       left_out_annotations_.push_back(problem.text);
@@ -113,11 +114,12 @@ class SplitPacker {
       return error ? std::optional<std::uint64_t>() : std::uint64_t{size};
     };
     std::size_t found = 0;
-    ordered_parallel<Nothing, std::optional<std::uint64_t>>(set_.images.size(), {options_.threads, 1024}, size_of,
-                                                            [&](std::size_t, std::optional<std::uint64_t>&& size) {
-                                                              file_bytes_.push_back(size.value_or(0));
-                                                              found += size.has_value();
-                                                            });
+    ordered_parallel<Nothing, std::optional<std::uint64_t>>(
+        set_.images.size(), {options_.threads, 1024}, size_of,
+        [&](std::size_t, std::optional<std::uint64_t>&& size) {
+          file_bytes_.push_back(size.value_or(0));
+          found += size.has_value();
+        });
     if (found != 0) return;
     const auto nearby = find_images_nearby(source_.images, set_.images.front().file_name);
     throw Error(fmt::format("{}: 0 of {} images found in '{}'{}", name_, set_.images.size(),

@@ -88,7 +88,7 @@ TEST_F(GoldenEncode, gives_the_reference_s_location_targets) {
   }
 }
 
-TEST(BoxMatcher, keeps_the_published_check_values) {
+TEST(BoxMatcher, T1_19_keeps_the_published_check_values) {
   const BoxLtrb small = {100.0F / 300, 100.0F / 300, 104.0F / 300, 104.0F / 300};
   EXPECT_EQ(positives_of(match({small})), 1);
   EXPECT_EQ(match({small})[468], 0);

@@ -43,7 +43,7 @@ TEST(Nms, keeps_the_better_of_two_equal_boxes) {
   EXPECT_THAT(scene.suppress(), ElementsAre(1));
 }
 
-TEST(Nms, suppresses_at_an_iou_of_exactly_one_half_and_not_one_step_below) {
+TEST(Nms, T1_09_suppresses_at_an_iou_of_exactly_one_half_and_not_one_step_below) {
   const BoxLtrb half = {0, 0, 1, 0.5F};
   const BoxLtrb below = {0, 0, 1, std::nextafter(0.5F, 0.0F)};
   ASSERT_EQ(iou(kUnit, half), 0.5F);

@@ -33,7 +33,7 @@ class CompleteFile {
 
 std::string first_name(const CheckpointItem& root) { return state_dict_of(root).at(0).name; }
 
-TEST(CompleteFile, the_references_checkpoint_reads_and_is_written_again) {
+TEST(CompleteFile, T6_01_the_references_checkpoint_reads_and_is_written_again) {
   const CompleteFile file("epoch_0_resnet18.pt");
   const auto root = read_checkpoint_file(file.path());
   expect_as_json(root.value(), file.json());
@@ -51,7 +51,7 @@ TEST(CompleteFile, the_references_checkpoint_reads_and_is_written_again) {
   EXPECT_TRUE(text_of(copy) == text_of(copy_of_copy));  // the bytes depend on the contents alone
 }
 
-TEST(CompleteFile, the_prefix_of_a_data_parallel_wrapper_is_taken_off) {
+TEST(CompleteFile, T6_03_the_prefix_of_a_data_parallel_wrapper_is_taken_off) {
   const CompleteFile file("module_prefix_resnet18.pt");
   const auto root = read_checkpoint_file(file.path());
   expect_as_json(root.value(), file.json());

@@ -31,7 +31,7 @@ Outcome read(const std::filesystem::path& path) {
 // A file that the manifest calls good for the archive and the pickle, whatever a model thinks of it.
 bool must_read(const ManifestLine& line) { return line.expectation == "reads" || line.level == "model"; }
 
-TEST(ReadCheckpointFile, reads_every_good_file_as_its_json_says) {
+TEST(ReadCheckpointFile, T6_04_reads_every_good_file_as_its_json_says) {
   int files = 0;
   for (const auto& line : manifest()) {
     if (!is_small(line) || !must_read(line)) continue;

@@ -26,7 +26,7 @@ extern "C" ssize_t pread(int descriptor, void* buffer, size_t bytes, off_t offse
 namespace ssd {
 namespace {
 
-TEST(StaleFile, is_opened_again_twice_and_then_given_up) {
+TEST(StaleFile, T5_22_is_opened_again_twice_and_then_given_up) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "epoch_0.pt";
   write_checkpoint_file(path, "contents");

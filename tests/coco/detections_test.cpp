@@ -114,7 +114,7 @@ TEST_F(DetectionsTest, are_written_as_coco_results) {
   EXPECT_EQ(written({}), "[]\n");
 }
 
-TEST_F(DetectionsTest, come_back_as_the_same_doubles) {
+TEST_F(DetectionsTest, T3_14_come_back_as_the_same_doubles) {
   RandomStream random(5, RandomPurpose::test, 0, 0);
   std::vector<Detection> detections;
   for (int i = 0; i < 5000; ++i) {

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -140,8 +143,37 @@ TEST(EvaluationFiles, ids_written_as_strings_are_refused) {
   }
 }
 
+// What users of comparable programs reported (tests/user_reports.md), and the cases that hold it.
+const std::map<std::string, std::vector<std::string>> kReports{
+    {"T2_04", {"E4b_only_crowd_class"}},
+    {"T2_15", {"E18_dup_ann_id"}},
+    {"T3_01", {"E8_empty"}},
+    {"T3_02", {"E8b_no_gt", "E16_class_without_gt"}},
+    {"T3_03", {"E1_id0", "E1b_id1", "E1c_single_id0"}},
+    {"T3_04", {"E3a_maxdet_101st", "E3b_maxdet_100th", "E3c_maxdet_per_class"}},
+    {"T3_05", {"E2a_tie_fp_first", "E2b_tie_tp_first"}},
+    {"T3_06",
+     {"E10_h5", "E10_h5.5", "E10_h6", "E10_h6.5", "E10_h7", "E10_h7.5", "E10_h8", "E10_h8.5", "E10_h9",
+      "E10_h9.5"}},
+    {"T3_07", {"E12_single"}},
+    {"T3_09", {"E7_unknown_class"}},
+    {"T3_10", {"E13_duplicate_det"}},
+    {"T3_11", {"E5b_area_1024", "E5c_area_9216", "E6_big_fp"}},
+    {"T3_12", {"E17_ignore"}},
+    {"T3_17", {"E15_big_ids"}}};
+
+TEST(EvaluationFixtures, of_every_report_are_there) {
+  for (const auto& [report, cases] : kReports) {
+    for (const auto& name : cases)
+      EXPECT_TRUE(std::filesystem::is_directory(kData / "eval_cases" / name)) << report << ' ' << name;
+  }
+}
+
 std::string test_name(const testing::TestParamInfo<Fixture>& info) {
   std::string name = info.param.name;
+  for (const auto& [report, cases] : kReports) {
+    if (std::find(cases.begin(), cases.end(), info.param.name) != cases.end()) name = report + "_" + name;
+  }
   for (auto& character : name) {
     if (std::isalnum(static_cast<unsigned char>(character)) == 0) character = '_';
   }

@@ -89,7 +89,7 @@ TEST(Match, images_and_categories_without_boxes_leave_no_block) {
   EXPECT_EQ(outcomes.image_ids, kImages);
 }
 
-TEST(Match, detections_of_unknown_images_are_refused_with_their_ids) {
+TEST(Match, T3_08_detections_of_unknown_images_are_refused_with_their_ids) {
   const std::vector<Detection> detections{detection(1, kBox, 0.9), detection(7, kBox, 0.8),
                                           detection(7, kBox, 0.7), detection(9, kBox, 0.6)};
   EXPECT_EQ(error_of([&] { match({}, detections); }),
@@ -98,7 +98,7 @@ TEST(Match, detections_of_unknown_images_are_refused_with_their_ids) {
             "set?");
 }
 
-TEST(Match, what_is_not_finite_is_refused) {
+TEST(Match, T3_13_what_is_not_finite_is_refused) {
   const double nan = std::nan("");
   const std::vector<Detection> bad_score{detection(1, kBox, 0.9), detection(2, kBox, nan)};
   EXPECT_EQ(error_of([&] { match({}, bad_score); }),

@@ -44,7 +44,7 @@ TEST(Summary, of_categories_is_in_the_order_of_ids_and_agrees_with_the_whole) {
   EXPECT_NEAR(summarize(result)[0], (categories[0].ap + categories[2].ap) / 2, 1e-15);
 }
 
-TEST(Summary, table_of_categories_shows_a_dash_where_there_is_no_ground_truth) {
+TEST(Summary, T3_22_table_of_categories_shows_a_dash_where_there_is_no_ground_truth) {
   const Example example;
   const auto result = evaluate({}, example.set, example.detections).result;
   EXPECT_EQ(format_category_table(summarize_categories(result, example.set.categories)),

@@ -47,7 +47,7 @@ TEST_F(GradientCommunicatorTest, averages_doubles_to_rounding) {
   for (std::size_t i = 0; i < kCount; ++i) EXPECT_NEAR(values[i], mean_of(i), 1e-13);  // |values| < 64, 4 additions
 }
 
-TEST_F(GradientCommunicatorTest, averages_halves_within_the_rounding_of_each_addition_and_equal_on_all_ranks) {
+TEST_F(GradientCommunicatorTest, T6_06_averages_halves_within_the_rounding_of_each_addition_and_equal_on_all_ranks) {
   std::vector<std::uint16_t> values(kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
     values[i] = float_to_half(static_cast<float>(value_of(world.rank(), i) * communicator->prescale()));
@@ -71,7 +71,7 @@ TEST_F(GradientCommunicatorTest, halves_near_the_largest_do_not_overflow) {
   for (const auto value : values) EXPECT_NEAR(half_to_float(value), 60000, 32 * world.world_size());
 }
 
-TEST_F(GradientCommunicatorTest, an_infinity_of_one_rank_reaches_all) {
+TEST_F(GradientCommunicatorTest, T5_17_an_infinity_of_one_rank_reaches_all) {
   std::vector<std::uint16_t> values(3, 0);
   if (world.rank() == world.world_size() - 1) values[1] = 0x7C00;
   communicator->start_average(values.data(), values.size(), WireType::float16);

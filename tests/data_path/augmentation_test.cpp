@@ -173,7 +173,7 @@ TEST(Crop, fulfils_what_its_option_asks_for) {
   EXPECT_GT(seen[CropOption::iou_above_30], 0);
 }
 
-TEST(Crop, ends_with_a_box_in_the_unit_square_even_for_a_tiny_corner_box) {
+TEST(Crop, T1_12_ends_with_a_box_in_the_unit_square_even_for_a_tiny_corner_box) {
   for (std::uint32_t call = 0; call < 1000; ++call) {
     SampleBoxes boxes{{{0, 0, 0.1F, 0.1F}}, {3}};
     RandomStream random(1, RandomPurpose::test, call, 0);
@@ -221,7 +221,7 @@ TEST(FlipBoxes, mirrors_left_and_right) {
   EXPECT_EQ(boxes.ltrb, (std::vector<BoxLtrb>{{0.5F, 0.25F, 0.875F, 0.75F}}));
 }
 
-TEST(Augmentation, draws_colours_in_their_ranges_and_flips_half_the_time) {
+TEST(Augmentation, T1_11_draws_colours_in_their_ranges_and_flips_half_the_time) {
   const AugmentationOptions options;
   const std::vector<BoxLtrb> boxes = {{0.2F, 0.2F, 0.8F, 0.8F}};
   constexpr int kCalls = 20000;
@@ -248,7 +248,7 @@ TEST(Augmentation, draws_colours_in_their_ranges_and_flips_half_the_time) {
   for (const double sum : sums_of_squares) EXPECT_NEAR(sum, kCalls / 12.0, 5 * std::sqrt(kCalls / 180.0));
 }
 
-TEST(Augmentation, differs_between_epochs_and_images_and_repeats_for_one) {
+TEST(Augmentation, T5_15_differs_between_epochs_and_images_and_repeats_for_one) {
   const std::vector<BoxLtrb> boxes = {{0.2F, 0.2F, 0.8F, 0.8F}};
   const auto hue = [&](std::uint32_t epoch, std::uint64_t image) {
     RandomStream random(5, RandomPurpose::augmentation, epoch, image);

@@ -275,7 +275,7 @@ TEST_F(Loader, goes_away_in_mid_flight) {
   }
 }
 
-TEST_F(Loader, trains_on_crowds_unless_told_not_to_and_never_on_what_has_no_size) {
+TEST_F(Loader, T2_01_T2_04_trains_on_crowds_unless_told_not_to_and_never_on_what_has_no_size) {
   auto set_records = records();
   set_records.resize(5);
   set_records[0].record.annotations[0].annotation.is_crowd = true;
@@ -288,7 +288,7 @@ TEST_F(Loader, trains_on_crowds_unless_told_not_to_and_never_on_what_has_no_size
   EXPECT_EQ(TrainLoader(set, options(1)).usable_record_count(), 2U);
 }
 
-TEST_F(Loader, clips_boxes_to_the_picture) {
+TEST_F(Loader, T2_03_clips_boxes_to_the_picture) {
   auto set_records = records();
   set_records.resize(1);  // 90x120
   set_records[0].record.annotations[0].annotation.bbox_xywh = {45, -30, 90, 90};
@@ -301,7 +301,7 @@ TEST_F(Loader, clips_boxes_to_the_picture) {
   EXPECT_THAT(boxes.labels, ElementsAre(1));
 }
 
-TEST_F(Loader, trains_on_a_picture_of_one_pixel) {
+TEST_F(Loader, T2_19_trains_on_a_picture_of_one_pixel) {
   const ShardSet set = write({record_with_box(1, 1, 1, {0, 0, 1, 1})});
   TrainLoader loader(set, without_colour(options(1)));
   for (int i = 0; i < 20; ++i) {
@@ -387,7 +387,7 @@ TEST_F(Loader, gives_each_evaluation_batch_to_one_rank) {
   EXPECT_THAT(batches, ElementsAre(0, 1, 2));
 }
 
-TEST_F(Loader, evaluates_pictures_without_annotations_unless_told_not_to) {
+TEST_F(Loader, T2_17_evaluates_pictures_without_annotations_unless_told_not_to) {
   auto set_records = records();
   set_records.resize(3);
   set_records[0].record.annotations.clear();

@@ -43,7 +43,7 @@ std::vector<std::uint32_t> whole_epoch(std::uint32_t usable, int world_size, int
   return all;
 }
 
-TEST(TrainSampler, gives_every_record_once_an_epoch_and_fills_the_tail_from_the_head) {
+TEST(TrainSampler, T5_16_gives_every_record_once_an_epoch_and_fills_the_tail_from_the_head) {
   for (const std::uint32_t usable : {1U, 2U, 7U, 12U, 13U}) {
     for (const int world_size : {1, 2, 3, 4}) {
       for (const int batch_size : {1, 2, 3}) {

@@ -169,6 +169,17 @@ TEST(JpegDecoder, refuses_what_the_manifest_refuses_and_still_decodes_afterwards
   EXPECT_EQ(refused, 16U);
 }
 
+TEST(JpegDecoder, T2_09_gives_gray_pictures_three_equal_channels) {
+  JpegDecoder decoder;
+  RgbImage image;
+  decoder.decode(bytes_of(kFolder / "ok/hopper_gray.jpg"), image);
+  ASSERT_EQ(image.pixels.size(), 128U * 128 * 3);
+  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
+    ASSERT_EQ(image.pixels[i], image.pixels[i + 1]) << i;
+    ASSERT_EQ(image.pixels[i], image.pixels[i + 2]) << i;
+  }
+}
+
 TEST(JpegDecoder, says_why_a_file_is_refused) {
   const auto reason = [](const char* file) {
     return message_of<Error>([&] { read_jpeg_info(bytes_of(kFolder / file)); });

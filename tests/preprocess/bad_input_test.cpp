@@ -1,5 +1,5 @@
-// Input as strangers have it: what ssd_preprocess says of each kind of bad set, word for word, and with which exit code.
-// The readers' own tests hold every field; here is one of each kind, through the program.
+// Input as strangers have it: what ssd_preprocess says of each kind of bad set, word for word, and with which
+// exit code. The readers' own tests hold every field; here is one of each kind, through the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,12 @@ json good_set() {
   return {{"images", {{{"id", 1}, {"file_name", "a.jpg"}, {"width", 128}, {"height", 128}}}},
           {"categories", {{{"id", 7}, {"name", "cell"}}}},
           {"annotations",
-           {{{"id", 5}, {"image_id", 1}, {"category_id", 7}, {"bbox", {10, 10, 20, 20}}, {"area", 400}, {"iscrowd", 0}}}}};
+           {{{"id", 5},
+             {"image_id", 1},
+             {"category_id", 7},
+             {"bbox", {10, 10, 20, 20}},
+             {"area", 400},
+             {"iscrowd", 0}}}}};
 }
 
 json with_box(const json& box) {
@@ -37,7 +42,8 @@ json changed(Change change) {
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -45,25 +51,29 @@ struct BadSet {
   const char* name;
   std::string annotations;  // the text of the JSON
   std::string picture;      // below tests/data/jpeg_nasty; empty: the file is missing
-  std::string error;  // all of stderr after the line that names the JSON; JSON and IMAGES stand for the paths, ~ for
-                      // what the JSON library says
+  std::string error;        // all of stderr after the line that names the JSON; JSON and IMAGES stand for the
+                      // paths, ~ for what the JSON library says
 };
 
 const std::string kGoodPicture = "ok/hopper.jpg";
 
-void PrintTo(const BadSet& bad, std::ostream* out) { *out << bad.name; }
+void PrintTo(const BadSet& bad, std::ostream* out) {
+  *out << bad.name;
+}
 
 class BadInput : public testing::TestWithParam<BadSet> {};
 
 TEST_P(BadInput, T2_02_T2_11_T2_12_T2_13_T2_14_is_told_word_for_word_and_fails) {
   const auto& bad = GetParam();
   const TemporaryFolder folder;
-  const auto json_path = folder.path() / "set.json", images = folder.path() / "images", out = folder.path() / "out";
+  const auto json_path = folder.path() / "set.json", images = folder.path() / "images",
+             out = folder.path() / "out";
   write_text(json_path, bad.annotations);
   fs::create_directories(images);
-  if (!bad.picture.empty()) fs::copy_file(fs::path(SSD_TEST_DATA) / "jpeg_nasty" / bad.picture, images / "a.jpg");
-  const auto result = run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", "train", "--annotations", json_path.string(), "--images",
-                                   images.string(), out.string()});
+  if (!bad.picture.empty())
+    fs::copy_file(fs::path(SSD_TEST_DATA) / "jpeg_nasty" / bad.picture, images / "a.jpg");
+  const auto result = run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", "train", "--annotations",
+                                   json_path.string(), "--images", images.string(), out.string()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   const auto err = replaced(replaced(result.err, json_path.string(), "JSON"), images.string(), "IMAGES");
@@ -80,7 +90,8 @@ TEST_P(BadInput, T2_02_T2_11_T2_12_T2_13_T2_14_is_told_word_for_word_and_fails) 
 
 std::string one_problem(const std::string& kind, const std::string& line) {
   return "train: 1 " + kind + ":\n  " + line +
-         "\nerror: train: 1 problems in the input, listed above; nothing was written; mend them, or leave out what is bad with "
+         "\nerror: train: 1 problems in the input, listed above; nothing was written; mend them, or leave "
+         "out what is bad with "
          "--skip-bad\n";
 }
 
@@ -90,7 +101,8 @@ std::string bad_box(const std::string& complaint) {
 }
 
 std::string bad_field(const std::string& complaint) {
-  return one_problem("annotations with a field that is missing or wrong", "'JSON': annotations[0] (id 5): " + complaint);
+  return one_problem("annotations with a field that is missing or wrong",
+                     "'JSON': annotations[0] (id 5): " + complaint);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -98,21 +110,28 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadSet{"not_json", "<!DOCTYPE html><html>", kGoodPicture,
                "error: 'JSON' is not valid JSON or is cut off (21 bytes: ~); download or write it again\n"},
-        BadSet{"empty", "", kGoodPicture, "error: 'JSON' is not valid JSON or is cut off (0 bytes: ~); download or write it again\n"},
+        BadSet{"empty", "", kGoodPicture,
+               "error: 'JSON' is not valid JSON or is cut off (0 bytes: ~); download or write it again\n"},
         BadSet{"cut_off", good_set().dump().substr(0, 100), kGoodPicture,
                "error: 'JSON' is not valid JSON or is cut off (100 bytes: ~); download or write it again\n"},
         BadSet{"without_images", changed([](json& set) { set.erase("images"); }).dump(), kGoodPicture,
                "error: 'JSON' has no \"images\" array; is it a COCO annotation file?\n"},
         BadSet{"without_categories", changed([](json& set) { set.erase("categories"); }).dump(), kGoodPicture,
                "error: 'JSON' has no \"categories\" array; is it a COCO detection annotation file?\n"},
-        BadSet{"without_annotations", changed([](json& set) { set.erase("annotations"); }).dump(), kGoodPicture,
-               "error: 'JSON' has no \"annotations\" array; is it a COCO annotation file?\n"},
-        BadSet{"no_image", changed([](json& set) { set["images"] = json::array(), set["annotations"] = json::array(); }).dump(),
+        BadSet{"without_annotations", changed([](json& set) { set.erase("annotations"); }).dump(),
+               kGoodPicture, "error: 'JSON' has no \"annotations\" array; is it a COCO annotation file?\n"},
+        BadSet{"no_image", changed([](json& set) {
+                             set["images"] = json::array(), set["annotations"] = json::array();
+                           }).dump(),
                kGoodPicture, "error: 'JSON': no image in it\n"},
-        BadSet{"no_category", changed([](json& set) { set["categories"] = json::array(), set["annotations"] = json::array(); }).dump(),
+        BadSet{"no_category", changed([](json& set) {
+                                set["categories"] = json::array(), set["annotations"] = json::array();
+                              }).dump(),
                kGoodPicture, "error: 'JSON': no category in it\n"},
-        BadSet{"results_file", R"([{"image_id": 1, "category_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5}])", kGoodPicture,
-               "error: 'JSON' is not a COCO annotation file: its top is not an object; a file of detections, perhaps?\n"}),
+        BadSet{"results_file", R"([{"image_id": 1, "category_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5}])",
+               kGoodPicture,
+               "error: 'JSON' is not a COCO annotation file: its top is not an object; a file of detections, "
+               "perhaps?\n"}),
     [](const auto& item) { return item.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -120,26 +139,40 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadSet{"box_nan", replaced(with_box({1, 2, 3, "X"}).dump(), "\"X\"", "NaN"), kGoodPicture,
                bad_box("bbox[3] is NaN, but must be a finite number")},
-        BadSet{"box_negative_size", with_box({10, 10, -5, 20}).dump(), kGoodPicture,
-               bad_box("bbox [10, 10, -5, 20] has a negative width or height; boxes are left, top, width, height")},
+        BadSet{
+            "box_negative_size", with_box({10, 10, -5, 20}).dump(), kGoodPicture,
+            bad_box(
+                "bbox [10, 10, -5, 20] has a negative width or height; boxes are left, top, width, height")},
         BadSet{"box_of_three", with_box({1, 2, 3}).dump(), kGoodPicture,
                bad_box("bbox has 3 numbers, but must have 4: left, top, width, height")},
-        BadSet{"box_of_strings", with_box({"1", 2, 3, 4}).dump(), kGoodPicture, bad_box("bbox[0] is \"1\", but must be a finite number")},
-        BadSet{"image_id_string", changed([](json& set) { set["annotations"][0]["image_id"] = "1"; }).dump(), kGoodPicture,
-               bad_field("image_id is \"1\", but must be a whole number")},
-        BadSet{"area_null", changed([](json& set) { set["annotations"][0]["area"] = nullptr; }).dump(), kGoodPicture,
-               bad_field("area is null, but must be a finite number")},
-        BadSet{"unknown_image", changed([](json& set) { set["annotations"][0]["image_id"] = 99; }).dump(), kGoodPicture,
+        BadSet{"box_of_strings", with_box({"1", 2, 3, 4}).dump(), kGoodPicture,
+               bad_box("bbox[0] is \"1\", but must be a finite number")},
+        BadSet{"image_id_string", changed([](json& set) { set["annotations"][0]["image_id"] = "1"; }).dump(),
+               kGoodPicture, bad_field("image_id is \"1\", but must be a whole number")},
+        BadSet{"area_null", changed([](json& set) { set["annotations"][0]["area"] = nullptr; }).dump(),
+               kGoodPicture, bad_field("area is null, but must be a finite number")},
+        BadSet{"unknown_image", changed([](json& set) { set["annotations"][0]["image_id"] = 99; }).dump(),
+               kGoodPicture,
                one_problem("annotations of an image that is not in the file",
                            "'JSON': annotations[0] (id 5): image_id 99 is not among the images")},
-        BadSet{"unknown_category", changed([](json& set) { set["annotations"][0]["category_id"] = 99; }).dump(), kGoodPicture,
+        BadSet{"unknown_category",
+               changed([](json& set) { set["annotations"][0]["category_id"] = 99; }).dump(), kGoodPicture,
                one_problem("annotations of a category that is not in the file",
                            "'JSON': annotations[0] (id 5): category_id 99 is not among the categories")},
-        BadSet{"image_id_twice", changed([](json& set) { set["images"].push_back(set["images"][0]); }).dump(), kGoodPicture,
-               one_problem("images whose id was used before", "'JSON': images[1] (id 1): its id was used before")},
-        BadSet{"category_id_twice", changed([](json& set) { set["categories"].push_back(set["categories"][0]); }).dump(), kGoodPicture,
-               one_problem("categories whose id was used before", "'JSON': categories[1] (id 7): its id was used before")},
-        BadSet{"width_string", changed([](json& set) { set["images"][0]["width"] = "128"; set["images"].push_back({{"id", 2}, {"file_name", "a.jpg"}}); set["annotations"] = json::array(); }).dump(),
+        BadSet{"image_id_twice", changed([](json& set) { set["images"].push_back(set["images"][0]); }).dump(),
+               kGoodPicture,
+               one_problem("images whose id was used before",
+                           "'JSON': images[1] (id 1): its id was used before")},
+        BadSet{"category_id_twice",
+               changed([](json& set) { set["categories"].push_back(set["categories"][0]); }).dump(),
+               kGoodPicture,
+               one_problem("categories whose id was used before",
+                           "'JSON': categories[1] (id 7): its id was used before")},
+        BadSet{"width_string", changed([](json& set) {
+                                 set["images"][0]["width"] = "128";
+                                 set["images"].push_back({{"id", 2}, {"file_name", "a.jpg"}});
+                                 set["annotations"] = json::array();
+                               }).dump(),
                kGoodPicture,
                one_problem("images with a field that is missing or wrong",
                            "'JSON': images[0] (id 1): width is \"128\", but must be a whole number")}),
@@ -148,17 +181,21 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Pictures, BadInput,
     testing::Values(
-        BadSet{"missing", good_set().dump(), "", "error: train: 0 of 1 images found in 'IMAGES' (looked for 'a.jpg')\n"},
+        BadSet{"missing", good_set().dump(), "",
+               "error: train: 0 of 1 images found in 'IMAGES' (looked for 'a.jpg')\n"},
         BadSet{"empty", good_set().dump(), "reject/empty.jpg",
                one_problem("images that cannot be decoded", "'IMAGES/a.jpg' (image 1): an empty file")},
-        BadSet{"png_named_jpg", good_set().dump(), "notjpeg/png_named.jpg",
-               one_problem("images that cannot be decoded",
-                           "'IMAGES/a.jpg' (image 1): not a JPEG (it begins with 89 50 4e 47, not with ff d8)")},
+        BadSet{
+            "png_named_jpg", good_set().dump(), "notjpeg/png_named.jpg",
+            one_problem("images that cannot be decoded",
+                        "'IMAGES/a.jpg' (image 1): not a JPEG (it begins with 89 50 4e 47, not with ff d8)")},
         BadSet{"cut_off", good_set().dump(), "warn/trunc3000_testorig.jpg",
-               one_problem("images that are cut off", "'IMAGES/a.jpg' (image 1): its 3000 bytes end before the picture does")},
+               one_problem("images that are cut off",
+                           "'IMAGES/a.jpg' (image 1): its 3000 bytes end before the picture does")},
         BadSet{"of_another_size", good_set().dump(), "ok/testorig.jpg",
                one_problem("images whose size is not the JSON's",
-                           "'IMAGES/a.jpg' (image 1): the JSON says 128 x 128, the picture has 227 x 149 (EXIF orientation 1)")}),
+                           "'IMAGES/a.jpg' (image 1): the JSON says 128 x 128, the picture has 227 x 149 "
+                           "(EXIF orientation 1)")}),
     [](const auto& item) { return item.param.name; });
 
 }  // namespace

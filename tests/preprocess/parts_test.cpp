@@ -62,7 +62,7 @@ TEST(Options, byte_counts_take_the_usual_units_and_nothing_else) {
               fmt::format("--x '{}': a number of bytes such as 256MiB", text));
 }
 
-TEST(DecideRaster, follows_the_size_in_the_json) {
+TEST(DecideRaster, T2_07_T2_08_follows_the_size_in_the_json) {
   const auto decide = [](int width, int height, int orientation) {
     Raster raster;
     const bool fits = decide_raster({ImageId(1), "a.jpg", width, height}, {60, 40, 3, orientation}, raster);

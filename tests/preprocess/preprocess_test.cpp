@@ -165,7 +165,7 @@ TEST_F(Preprocess, a_coco_folder_gives_both_splits) {
   }
 }
 
-TEST_F(Preprocess, the_summary_counts_what_was_packed) {
+TEST_F(Preprocess, T2_01_T2_03_T2_04_T2_05_T2_06_T2_09_T2_10_T2_16_the_summary_counts_what_was_packed) {
   add_good_image();
   add_image(2, "gray.jpg", {{128, 128}}, "jpeg_nasty/ok/hopper_gray.jpg");
   add_image(3, "turned.jpg", {{1, 2}}, "jpeg_nasty/exif/orientation8_2x1.jpg");
@@ -217,7 +217,7 @@ TEST_F(Preprocess, the_summary_counts_what_was_packed) {
   EXPECT_EQ(data.source_orientations[2], 8);
 }
 
-TEST_F(Preprocess, labels_follow_the_order_of_the_category_list) {
+TEST_F(Preprocess, T1_03_T1_04_labels_follow_the_order_of_the_category_list) {
   add_good_image();
   coco["categories"] =
       json::array({{{"id", 13}, {"name", "a"}}, {{"id", 7}, {"name", "b"}}, {{"id", 0}, {"name", "c"}}});
@@ -230,7 +230,7 @@ TEST_F(Preprocess, labels_follow_the_order_of_the_category_list) {
   EXPECT_EQ(boxes[1].label, Label(3));
 }
 
-TEST_F(Preprocess, everything_bad_is_listed_and_nothing_is_written) {
+TEST_F(Preprocess, T2_07_T2_11_T2_12_T2_14_everything_bad_is_listed_and_nothing_is_written) {
   add_good_image();
   add_image(2, "gone.jpg", {{5, 5}});
   add_image(3, "empty.jpg", {{5, 5}}, "jpeg_nasty/reject/empty.jpg");
@@ -288,7 +288,7 @@ TEST_F(Preprocess, skip_bad_leaves_out_train_images_and_keeps_val_images_without
   EXPECT_EQ(val.annotations_of(val.records()[1])[0].id, 2);
 }
 
-TEST_F(Preprocess, a_set_of_other_input_stays_unless_force_is_given) {
+TEST_F(Preprocess, T4_10_a_set_of_other_input_stays_unless_force_is_given) {
   add_good_image();
   ASSERT_EQ(pack().exit_code, 0);
   const auto before = files_of(out);
@@ -322,7 +322,7 @@ TEST_F(Preprocess, force_that_fails_leaves_the_old_set) {
   EXPECT_TRUE(files_of(out) == before);
 }
 
-TEST_F(Preprocess, a_wrong_images_folder_is_recognised) {
+TEST_F(Preprocess, T2_12_a_wrong_images_folder_is_recognised) {
   add_image(1, "good.jpg", {{128, 128}}, "jpeg_nasty/ok/hopper.jpg");
   add_image(2, "gone.jpg", {{5, 5}});
   const auto right = images;
@@ -347,7 +347,7 @@ TEST_F(Preprocess, a_failed_split_does_not_keep_the_other_from_being_packed) {
   EXPECT_EQ(ShardSet::open(out, Split::val).records().size(), 5U);
 }
 
-TEST_F(Preprocess, corners_in_place_of_sizes_and_repeated_ids_are_warned_of) {
+TEST_F(Preprocess, T2_02_T2_15_corners_in_place_of_sizes_and_repeated_ids_are_warned_of) {
   add_good_image();
   add_box(1, 1, {100, 100, 120, 120});
   const auto result = pack();
@@ -413,7 +413,7 @@ TEST_F(Preprocess, bad_commands_end_with_one_line_and_the_right_code) {
   EXPECT_THAT(last_line(broken.err), HasSubstr("bad.json"));
 }
 
-TEST_F(Preprocess, help_and_version_go_to_stdout) {
+TEST_F(Preprocess, T4_07_help_and_version_go_to_stdout) {
   const auto help = preprocess({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");

@@ -19,7 +19,9 @@ using testing::HasSubstr;
 
 // Photos of blood cells under ids of their own, two classes; the first `with_boxes` have a box each.
 void pack(const fs::path& out, const char* split, int images, int with_boxes) {
-  json set{{"images", json::array()}, {"annotations", json::array()}, {"categories", {{{"id", 0}, {"name", "red"}}, {{"id", 5}, {"name", "white"}}}}};
+  json set{{"images", json::array()},
+           {"annotations", json::array()},
+           {"categories", {{{"id", 0}, {"name", "red"}}, {{"id", 5}, {"name", "white"}}}}};
   const fs::path photos = fs::path(SSD_TEST_DATA) / "bccd/JPEGImages";
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(photos)) names.push_back(entry.path().filename().string());
@@ -27,17 +29,23 @@ void pack(const fs::path& out, const char* split, int images, int with_boxes) {
   for (int i = 0; i < images; ++i) {
     set["images"].push_back({{"id", 70 + i}, {"file_name", names.at(static_cast<std::size_t>(i))}});
     if (i >= with_boxes) continue;
-    set["annotations"].push_back({{"id", i + 1}, {"image_id", 70 + i}, {"category_id", i % 2 == 0 ? 0 : 5}, {"bbox", {40, 40, 150, 120}}});
+    set["annotations"].push_back({{"id", i + 1},
+                                  {"image_id", 70 + i},
+                                  {"category_id", i % 2 == 0 ? 0 : 5},
+                                  {"bbox", {40, 40, 150, 120}}});
   }
   const auto file = out.string() + "." + split + ".json";
   write_text(file, set.dump());
-  const auto run = run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", split, "--annotations", file, "--images", photos.string(), out.string()});
+  const auto run = run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", split, "--annotations", file,
+                                "--images", photos.string(), out.string()});
   if (run.exit_code != 0) throw std::runtime_error(run.err);
 }
 
 std::vector<std::string> training(const fs::path& data, std::vector<std::string> more) {
-  std::vector<std::string> arguments{"--data", data.string(), "--device", "cpu", "--backbone", "resnet18", "--fp16", "--batch-size", "2",
-                                     "--epochs", "1", "--seed", "1", "--evaluation", "none", "--log-interval", "1"};
+  std::vector<std::string> arguments{
+      "--data", data.string(), "--device", "cpu",    "--backbone", "resnet18",     "--fp16", "--batch-size",
+      "2",      "--epochs",    "1",        "--seed", "1",          "--evaluation", "none",   "--log-interval",
+      "1"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -54,7 +62,8 @@ TEST(OwnSet, T1_01_of_six_images_and_two_classes_has_three_iterations_of_two) {
   const auto run = run_ranks(1, training(folder.path() / "set", {}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("SSD300 with resnet18, 2 classes and the background"));
-  EXPECT_THAT(run.err, HasSubstr("6 images, 6 of them with boxes to train on; 3 iterations an epoch, 1 epochs\n"));
+  EXPECT_THAT(run.err,
+              HasSubstr("6 images, 6 of them with boxes to train on; 3 iterations an epoch, 1 epochs\n"));
   EXPECT_EQ(count(run.err, "| loss "), 3) << run.err;
 }
 
@@ -76,15 +85,17 @@ TEST(OwnSet, T1_05_images_without_boxes_are_left_out_of_training_and_the_loss_is
   EXPECT_EQ(losses, 1);
 }
 
-// Two images for four ranks of batch 2: the tail is filled from the head of the order. Two of the ranks have no image to
-// evaluate.
+// Two images for four ranks of batch 2: the tail is filled from the head of the order. Two of the ranks have
+// no image to evaluate.
 TEST(OwnSet, T1_06_T5_03_T5_16_more_ranks_than_images_train_and_evaluate) {
   const TemporaryFolder folder;
   pack(folder.path() / "set", "train", 2, 2);
   pack(folder.path() / "set", "val", 2, 1);
-  const auto run = run_ranks(4, training(folder.path() / "set", {"--evaluation", "last", "--eval-batch-size", "1"}));
+  const auto run =
+      run_ranks(4, training(folder.path() / "set", {"--evaluation", "last", "--eval-batch-size", "1"}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("2 images, 2 of them with boxes to train on; 1 iterations an epoch, 1 epochs\n"));
+  EXPECT_THAT(run.err,
+              HasSubstr("2 images, 2 of them with boxes to train on; 1 iterations an epoch, 1 epochs\n"));
   EXPECT_THAT(run.err, HasSubstr(", 2 images in "));
   EXPECT_EQ(count(run.out, "Average "), 12) << run.out;
 }
@@ -92,10 +103,13 @@ TEST(OwnSet, T1_06_T5_03_T5_16_more_ranks_than_images_train_and_evaluate) {
 TEST(OwnSet, T5_03_a_benchmark_of_more_ranks_than_images_ends_with_one_line) {
   const TemporaryFolder folder;
   pack(folder.path() / "set", "val", 2, 2);
-  const auto run = run_ranks(4, training(folder.path() / "set", {"--mode", "benchmark-inference", "--eval-batch-size", "1"}));
+  const auto run = run_ranks(
+      4, training(folder.path() / "set", {"--mode", "benchmark-inference", "--eval-batch-size", "1"}));
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_EQ(count(run.err, "error: "), 1) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("error: --mode benchmark-inference: 2 batches of 1 images for 4 ranks; take fewer ranks\n"));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr("error: --mode benchmark-inference: 2 batches of 1 images for 4 ranks; take fewer ranks\n"));
 }
 
 TEST(OwnSet, T5_07_two_runs_at_once_do_not_disturb_each_other) {
@@ -104,7 +118,8 @@ TEST(OwnSet, T5_07_two_runs_at_once_do_not_disturb_each_other) {
   std::vector<ProgramResult> runs(2);
   {
     std::vector<std::jthread> threads;
-    for (auto& run : runs) threads.emplace_back([&] { run = run_ranks(2, training(folder.path() / "set", {})); });
+    for (auto& run : runs)
+      threads.emplace_back([&] { run = run_ranks(2, training(folder.path() / "set", {})); });
   }
   for (const auto& run : runs) EXPECT_EQ(run.exit_code, 0) << run.err;
 }
@@ -119,13 +134,32 @@ TEST(OwnSet, T5_08_a_run_without_an_epoch_ends_well_every_time) {
   }
 }
 
+TEST(OwnSet, T5_14_resumes_with_another_number_of_ranks_at_the_rate_of_these_ranks) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 4, 4);
+  const auto models = folder.path() / "models";
+  const auto save = models.string();
+  const auto first = run_ranks(1, training(folder.path() / "set", {"--save", save}));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("learning rate 0.0001625 = 0.0026 * 1 ranks * 2 / 32"));
+  const auto checkpoint = (models / "epoch_0.pt").string();
+  const auto second = run_ranks(
+      2, training(folder.path() / "set", {"--checkpoint", checkpoint, "--epochs", "2", "--save", save}));
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("learning rate 0.000325 = 0.0026 * 2 ranks * 2 / 32"));
+  EXPECT_THAT(second.err, HasSubstr("warning: the checkpoint was made with ranks: 1, this run has 2"));
+  EXPECT_EQ(count(second.err, "| loss "), 1) << second.err;  // the epoch that is left, 4 images by 4
+  EXPECT_TRUE(fs::exists(models / "epoch_1.pt"));
+}
+
 // The output goes to a file here, as under a batch system.
 TEST(OwnSet, T5_18_a_log_file_has_whole_lines_without_carriage_returns_and_grows_during_the_run) {
   const TemporaryFolder folder;
   pack(folder.path() / "set", "train", 4, 4);
   pack(folder.path() / "set", "val", 2, 2);
   std::vector<std::string> command{SSD_MPIEXEC, "-np", "2", test::kProgram};
-  for (const auto& word : training(folder.path() / "set", {"--evaluation", "0", "--epochs", "3"})) command.push_back(word);
+  for (const auto& word : training(folder.path() / "set", {"--evaluation", "0", "--epochs", "3"}))
+    command.push_back(word);
   const auto child = start_program(command, folder.path());
   const auto log = folder.path() / "err";
   bool is_running = true, had_a_loss_while_running = false;

@@ -100,7 +100,7 @@ TEST(SsdTrain, T3_15_evaluation_prints_the_same_for_every_number_of_ranks) {
   }
 }
 
-TEST(SsdTrain, writes_loss_and_ap_as_json_lines_and_trains_on_after_an_evaluation) {
+TEST(SsdTrain, T1_10_writes_loss_and_ap_as_json_lines_and_trains_on_after_an_evaluation) {
   const TemporaryFolder folder;
   auto arguments = short_training(folder.path() / "models", 2, {"--json-summary", (folder.path() / "log").string(), "--log-interval", "1"});
   for (auto& word : arguments) {

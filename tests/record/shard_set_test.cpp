@@ -110,7 +110,7 @@ TEST_F(ShardSetTest, bad_records_and_shards_without_records_are_read_back) {
   EXPECT_EQ(set.records()[0].byte_count, 0U);
 }
 
-TEST_F(ShardSetTest, threads_read_every_record_at_once) {
+TEST_F(ShardSetTest, T4_03_threads_read_every_record_at_once) {
   const auto records = made_records(200);
   write_made_set(path, records);
   const auto set = ShardSet::open(path, Split::train);
@@ -138,7 +138,7 @@ TEST_F(ShardSetTest, equal_input_gives_equal_bytes_at_another_time) {
     EXPECT_EQ(text_of(path / name), text_of(temporary.path() / "again" / name)) << name;
 }
 
-TEST_F(ShardSetTest, files_are_small_old_enough_in_form_and_aligned) {
+TEST_F(ShardSetTest, T4_04_T4_06_files_are_small_old_enough_in_form_and_aligned) {
   auto records = made_records(2);
   records[0].jpeg.resize(1'000'000);
   records[1].jpeg.resize(1'000'000);
@@ -355,7 +355,7 @@ TEST_F(ShardSetTest, other_folders_are_answered_with_what_to_do) {
                         folder));
 }
 
-TEST_F(ShardSetTest, a_lock_of_another_process_does_not_matter) {
+TEST_F(ShardSetTest, T4_01_a_lock_of_another_process_does_not_matter) {
   write_made_set(path, made_records(2));
   const int descriptor = ::open(shard(0).c_str(), O_RDWR);
   ASSERT_EQ(::flock(descriptor, LOCK_EX | LOCK_NB), 0);
@@ -392,7 +392,7 @@ TEST_F(ShardSetTest, opening_leaves_one_descriptor_a_shard_and_a_refusal_none) {
 }
 
 // A file-size limit stands for a full disk: write fails in the middle of the file.
-TEST_F(ShardSetTest, a_write_that_fails_is_an_error_with_the_systems_reason) {
+TEST_F(ShardSetTest, T4_09_a_write_that_fails_is_an_error_with_the_systems_reason) {
   const auto child = ::fork();
   if (child == 0) {
     ::signal(SIGXFSZ, SIG_IGN);

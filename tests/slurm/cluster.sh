@@ -18,7 +18,7 @@ enter_cluster() {
     hostname node1
     # An interface besides the loopback: without one the C library finds no address to listen at.
     ip link set lo up
-    ip link add cluster type veth peer name cluster_end
+    ip link add cluster type veth peer name cluster_end || skip 'this machine lets no network interface be made'
     ip address add 10.0.0.1/24 dev cluster
     ip link set cluster up
     ip link set cluster_end up
