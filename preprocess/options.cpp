@@ -46,8 +46,10 @@ struct OptionTable {
         ("images", po::value<std::string>()->value_name("DIR"),
          "the folder that the JSON's file names start from")  //
         ("voc", po::value<std::string>()->value_name("DIR"),
-         "a Pascal VOC set: ImageSets/Main, Annotations (XML) and JPEGImages in DIR; its train.txt becomes the "
-         "train split, its val.txt the val split")  //
+         "a Pascal VOC set: ImageSets/Main, Annotations (XML) and JPEGImages in DIR; its train.txt becomes "
+         "the "
+         "train split, its val.txt the val split; boxes of no size are left out, difficult objects become "
+         "crowd boxes")  //
         ("image-set", po::value<std::string>()->value_name("NAME"),
          "with --voc and --split: the split is ImageSets/Main/NAME.txt (trainval, test, ...)")  //
         ("classes", po::value<std::string>()->value_name("A,B,..."),
@@ -92,7 +94,8 @@ struct OptionTable {
   std::string help() const {
     std::ostringstream text;
     text
-        << "Packs a COCO detection data set into the HDF5 shards that ssd_train and ssd_eval read. Once is "
+        << "Packs a COCO or Pascal VOC detection data set into the HDF5 shards that ssd_train and ssd_eval "
+           "read. Once is "
            "enough.\n\n"
            "  ssd_preprocess [options] COCO OUT\n"
            "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n"
@@ -149,7 +152,8 @@ void place_voc_paths(const std::vector<std::string>& paths, PreprocessOptions& o
   if (!options.annotations.empty() || !options.images.empty())
     throw UsageError("--voc and --annotations, --images exclude each other");
   if (!options.image_set.empty() && !options.split)
-    throw UsageError(fmt::format("--image-set '{}': --split says which split it is to be", options.image_set));
+    throw UsageError(
+        fmt::format("--image-set '{}': --split says which split it is to be", options.image_set));
   if (paths.size() != 1)
     throw UsageError(fmt::format("{} paths given; with --voc only OUT is expected; see ssd_preprocess --help",
                                  paths.size()));

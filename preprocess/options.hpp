@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +30,8 @@ struct PreprocessOptions {
 // Nothing where the text asked for (--help, --version) was printed to stdout. Throws UsageError.
 std::optional<PreprocessOptions> parse_options(int argc, const char* const* argv);
 
-// "268435456", "256MiB", "256M", "256MB": K, M, G and KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000. Throws
-// UsageError that names the option.
+// "268435456", "256MiB", "256M", "256MB": K, M, G and KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000.
+// Throws UsageError that names the option.
 std::uint64_t parse_byte_count(std::string_view option, std::string_view text);
 
 }  // namespace ssd

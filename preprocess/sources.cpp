@@ -19,8 +19,8 @@ SplitSource voc_source(const PreprocessOptions& options, Split split) {
           VocSource{options.voc, image_set, options.classes}};
 }
 
-// The sources of the splits asked for. A file of annotations that is missing is an error where its split was asked for
-// by name.
+// The sources of the splits asked for. A file of annotations that is missing is an error where its split was
+// asked for by name.
 template <class MakeSource>
 std::vector<SplitSource> existing_sources(const PreprocessOptions& options, MakeSource make_source) {
   std::vector<SplitSource> sources;

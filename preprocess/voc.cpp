@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = AnnotationProblemKind;
 
-constexpr std::int64_t kLargestNumber = 1'000'000'000'000'000;  // of a name; a double holds it, as JSON readers do
+constexpr std::int64_t kLargestNumber =
+    1'000'000'000'000'000;  // of a name; a double holds it, as JSON readers do
 
 // Throws Error that names the file.
 pugi::xml_document read_xml(const fs::path& path) {
@@ -27,7 +28,8 @@ pugi::xml_document read_xml(const fs::path& path) {
   const auto result = document.load_file(path.c_str());
   SSD_VALIDATE(result.status != pugi::status_file_not_found, "'{}': no such file", path.string());
   SSD_VALIDATE(result, "'{}': not XML: {} at byte {}", path.string(), result.description(), result.offset);
-  SSD_VALIDATE(document.child("annotation"), "'{}': no <annotation> in it; is it a VOC annotation file?", path.string());
+  SSD_VALIDATE(document.child("annotation"), "'{}': no <annotation> in it; is it a VOC annotation file?",
+               path.string());
   return document;
 }
 
@@ -81,8 +83,10 @@ std::vector<ImageId> make_image_ids(const std::vector<std::string>& names) {
     ids.emplace_back(*id);
   }
   if (ids.size() == names.size()) return ids;
-  log_info("image ids are 1, 2, ... in the order of the list: the name '{}' gives none, or one that another image has",
-           names[ids.size()]);
+  log_info(
+      "image ids are 1, 2, ... in the order of the list: the name '{}' gives none, or one that another image "
+      "has",
+      names[ids.size()]);
   ids.clear();
   for (std::size_t i = 0; i < names.size(); ++i) ids.emplace_back(static_cast<std::int64_t>(i + 1));
   return ids;
@@ -90,7 +94,8 @@ std::vector<ImageId> make_image_ids(const std::vector<std::string>& names) {
 
 class Reader {
  public:
-  Reader(const VocSource& source, std::vector<AnnotationProblem>& problems) : source_(source), problems_(problems) {
+  Reader(const VocSource& source, std::vector<AnnotationProblem>& problems)
+      : source_(source), problems_(problems) {
     for (const auto& name : source.classes) {
       const auto id = CategoryId(static_cast<std::int64_t>(set_.categories.size() + 1));
       set_.categories.push_back({id, name});
@@ -102,10 +107,12 @@ class Reader {
     const auto list = voc_list_path(source_.folder, source_.image_set);
     const auto names = read_list(list);
     std::unordered_set<std::string> seen;
-    for (const auto& name : names) SSD_VALIDATE(seen.insert(name).second, "'{}': '{}' is in it twice", list.string(), name);
+    for (const auto& name : names)
+      SSD_VALIDATE(seen.insert(name).second, "'{}': '{}' is in it twice", list.string(), name);
     const auto ids = make_image_ids(names);
     for (std::size_t i = 0; i < names.size(); ++i) read_image(names[i], ids[i], i);
-    if (no_size_count_ != 0) log_info("'{}': boxes of no size that are left out: {}", list.string(), no_size_count_);
+    if (no_size_count_ != 0)
+      log_info("'{}': boxes of no size that are left out: {}", list.string(), no_size_count_);
     if (difficult_count_ != 0) {
       log_info("'{}': difficult objects, stored as crowd boxes, which the evaluation does not count: {}",
                list.string(), difficult_count_);
@@ -122,7 +129,8 @@ class Reader {
   static std::optional<int> side_of(const pugi::xml_node& node) {
     if (!node) return 0;
     const auto value = number_of(node);
-    if (!value || *value < 0 || *value > std::numeric_limits<int>::max() || *value != std::floor(*value)) return std::nullopt;
+    if (!value || *value < 0 || *value > std::numeric_limits<int>::max() || *value != std::floor(*value))
+      return std::nullopt;
     return static_cast<int>(*value);
   }
 
@@ -135,12 +143,15 @@ class Reader {
       return add_problem(Kind::bad_image, index, id.value(), error.what());
     }
     const auto root = document.child("annotation");
-    const auto width = side_of(root.child("size").child("width")), height = side_of(root.child("size").child("height"));
+    const auto width = side_of(root.child("size").child("width")),
+               height = side_of(root.child("size").child("height"));
     if (!width || !height)
-      return add_problem(Kind::bad_image, index, id.value(), fmt::format("'{}': width or height in <size> is no size", path.string()));
+      return add_problem(Kind::bad_image, index, id.value(),
+                         fmt::format("'{}': width or height in <size> is no size", path.string()));
     set_.images.push_back({id, name + ".jpg", *width, *height});
     std::size_t place = 0;
-    for (const auto object : root.children("object")) read_object(object, id, fmt::format("'{}': object[{}]", path.string(), place++));
+    for (const auto object : root.children("object"))
+      read_object(object, id, fmt::format("'{}': object[{}]", path.string(), place++));
   }
 
   void read_object(const pugi::xml_node& object, ImageId image, const std::string& where) {
@@ -154,10 +165,12 @@ class Reader {
     const auto box = object.child("bndbox");
     const auto xmin = number_of(box.child("xmin")), ymin = number_of(box.child("ymin"));
     const auto xmax = number_of(box.child("xmax")), ymax = number_of(box.child("ymax"));
-    if (!xmin || !ymin || !xmax || !ymax) return bad(Kind::bad_box, "<bndbox> is missing or not four numbers");
+    if (!xmin || !ymin || !xmax || !ymax)
+      return bad(Kind::bad_box, "<bndbox> is missing or not four numbers");
     const double width = *xmax - *xmin, height = *ymax - *ymin;
     if (width < 0 || height < 0) {
-      return bad(Kind::bad_box, fmt::format("xmin {} ymin {} xmax {} ymax {}: a negative width or height", *xmin, *ymin, *xmax, *ymax));
+      return bad(Kind::bad_box, fmt::format("xmin {} ymin {} xmax {} ymax {}: a negative width or height",
+                                            *xmin, *ymin, *xmax, *ymax));
     }
     if (width == 0 || height == 0) {
       ++no_size_count_;
@@ -166,7 +179,8 @@ class Reader {
     const bool is_difficult = trimmed(object.child("difficult").child_value()) == "1";
     difficult_count_ += is_difficult;
     const auto id = static_cast<std::int64_t>(set_.annotations.size() + 1);
-    set_.annotations.push_back({id, image, category->second, {*xmin, *ymin, width, height}, width * height, is_difficult});
+    set_.annotations.push_back(
+        {id, image, category->second, {*xmin, *ymin, width, height}, width * height, is_difficult});
   }
 
   const VocSource& source_;
@@ -187,7 +201,8 @@ std::vector<std::string> find_voc_classes(const fs::path& folder) {
   const auto annotations = folder / "Annotations";
   std::set<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(annotations, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(annotations, error), end; !error && entry != end;
+       entry.increment(error)) {
     if (entry->path().extension() != ".xml") continue;
     const auto document = read_xml(entry->path());
     for (const auto object : document.child("annotation").children("object")) {

@@ -34,7 +34,8 @@ std::vector<DecodedImage> Detector::detect(const std::uint8_t* images, int count
   const auto predictions = model_->forward(normalised_images(images, count, plan_));
   auto found = decode_detections(predictions.locations, predictions.confidences, default_boxes_, nms_);
   for (auto& image : found) {  // scores fall
-    const auto kept = std::find_if(image.scores.begin(), image.scores.end(), [&](float score) { return score <= score_threshold_; });
+    const auto kept = std::find_if(image.scores.begin(), image.scores.end(),
+                                   [&](float score) { return score <= score_threshold_; });
     const auto size = static_cast<std::size_t>(kept - image.scores.begin());
     image.boxes_ltrb.resize(size);
     image.scores.resize(size);

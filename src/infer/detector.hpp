@@ -18,8 +18,8 @@ class Detector {
   // Weights of a checkpoint file. Sets LibTorch's threads. Throws Error where weights and options do not fit.
   Detector(const CheckpointItem& root, const InferOptions& options, const RankPlacement& placement);
 
-  // images: (count, 300, 300, 3) uint8 RGB. A result for each: boxes whose score is above the threshold, best first.
-  // With another count the last bits of scores may differ.
+  // images: (count, 300, 300, 3) uint8 RGB. A result for each: boxes whose score is above the threshold, best
+  // first. With another count the last bits of scores may differ.
   std::vector<DecodedImage> detect(const std::uint8_t* images, int count);
 
   const std::string& description() const { return description_; }  // device, dtype, threads

@@ -10,7 +10,8 @@
 
 namespace ssd {
 
-DetectionDrawer::DetectionDrawer(std::vector<Category> classes, float score_threshold, const AnnotationSet* truth)
+DetectionDrawer::DetectionDrawer(std::vector<Category> classes, float score_threshold,
+                                 const AnnotationSet* truth)
     : categories_(std::move(classes)), score_threshold_(score_threshold), truth_(truth) {
   if (truth == nullptr) return;
   for (const auto& category : truth->categories) {
@@ -26,14 +27,18 @@ std::int32_t DetectionDrawer::label_of(CategoryId id) const {
   return static_cast<std::int32_t>(place - categories_.begin()) + 1;
 }
 
-RgbImage DetectionDrawer::draw(const RgbImage& picture, ImageId id, std::span<const Detection> detections) const {
+RgbImage DetectionDrawer::draw(const RgbImage& picture, ImageId id,
+                               std::span<const Detection> detections) const {
   std::set<std::int32_t> labels;
-  const auto name_of = [&](std::int32_t label) { return categories_[static_cast<std::size_t>(label - 1)].name; };
+  const auto name_of = [&](std::int32_t label) {
+    return categories_[static_cast<std::size_t>(label - 1)].name;
+  };
   Panel found{fmt::format("detections: {} (score > {})", detections.size(), score_threshold_), {}};
   for (const auto& detection : detections) {
     const auto label = label_of(detection.category_id);
     labels.insert(label);
-    found.boxes.push_back({detection.bbox_xywh, label, fmt::format("{} {:.2f}", name_of(label), detection.score)});
+    found.boxes.push_back(
+        {detection.bbox_xywh, label, fmt::format("{} {:.2f}", name_of(label), detection.score)});
   }
   std::vector<Panel> panels;
   if (truth_ != nullptr) {

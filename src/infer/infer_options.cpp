@@ -31,7 +31,9 @@ po::typed_value<float>* number(float value) {
   return po::value<float>()->default_value(value, fmt::format("{}", value))->value_name("X");
 }
 
-po::typed_value<int>* count(int value) { return po::value<int>()->default_value(value)->value_name("N"); }
+po::typed_value<int>* count(int value) {
+  return po::value<int>()->default_value(value)->value_name("N");
+}
 
 po::typed_value<std::string>* text(const char* value, const char* name) {
   return po::value<std::string>()->default_value(value, *value == '\0' ? "none" : value)->value_name(name);
@@ -39,30 +41,36 @@ po::typed_value<std::string>* text(const char* value, const char* name) {
 
 struct OptionTable {
   po::options_description model{"Model and machine", kHelpColumns};
-  po::options_description detections{"What is kept (defaults: the reference's inference script)", kHelpColumns};
+  po::options_description detections{"What is kept (defaults: the reference's inference script)",
+                                     kHelpColumns};
   po::options_description output{"Output, at least one of --output and --draw", kHelpColumns};
   po::options_description other{"Other", kHelpColumns};
   po::options_description hidden;
 
   OptionTable() {
     const InferOptions defaults;
-    model.add_options()                                                                                            //
-        ("checkpoint", text("", "FILE"), "a checkpoint of ssd_train or of the reference")                          //
-        ("backbone", text("resnet50", "NAME"), "of the checkpoint: resnet18, resnet34, resnet50, resnet101 or resnet152")  //
-        ("device", text("auto", "DEVICE"), "auto (CUDA where there is a GPU), cuda or cpu")                        //
-        ("fp16", "half precision: FP16 on a GPU, BF16 on a CPU that has it (or --amp)")                            //
+    model.add_options()                                                                    //
+        ("checkpoint", text("", "FILE"), "a checkpoint of ssd_train or of the reference")  //
+        ("backbone", text("resnet50", "NAME"),
+         "of the checkpoint: resnet18, resnet34, resnet50, resnet101 or resnet152")          //
+        ("device", text("auto", "DEVICE"), "auto (CUDA where there is a GPU), cuda or cpu")  //
+        ("fp16", "half precision: FP16 on a GPU, BF16 on a CPU that has it (or --amp)")      //
         ("batch-size", count(defaults.batch_size), "pictures at a time (or --bs)");
-    detections.add_options()                                                                                       //
-        ("score-threshold", number(defaults.score_threshold), "only scores above; 0.05 or more")                   //
-        ("max-detections", count(defaults.max_detections), "of a picture, the best")                               //
-        ("nms-iou", number(defaults.nms_iou), "of two boxes of a class with this IoU or more the better stays");
-    output.add_options()                                                                                           //
-        ("output", text("", "FILE"), "detections as a COCO results JSON, boxes in pixels of the pictures")         //
-        ("draw", text("", "DIR"), "each picture with its detections; DIR is made where it is missing")             //
-        ("draw-format", text("jpeg", "FORMAT"), "jpeg or png")                                                     //
+    detections.add_options()                                                                      //
+        ("score-threshold", number(defaults.score_threshold), "only scores above; 0.05 or more")  //
+        ("max-detections", count(defaults.max_detections), "of a picture, the best")              //
+        ("nms-iou", number(defaults.nms_iou),
+         "of two boxes of a class with this IoU or more the better stays");
+    output.add_options()  //
+        ("output", text("", "FILE"),
+         "detections as a COCO results JSON, boxes in pixels of the upright pictures")                  //
+        ("draw", text("", "DIR"), "each picture with its detections; DIR is made where it is missing")  //
+        ("draw-format", text("jpeg", "FORMAT"), "jpeg or png")                                          //
         ("truth", text("", "FILE"),
-         "a COCO annotation JSON: image ids and category ids are taken from it, by file name and class name, its boxes "
-         "are drawn beside the detections, and of folders only pictures that it names are taken; without it image ids "
+         "a COCO annotation JSON: image ids and category ids are taken from it, by file name and class name, "
+         "its boxes "
+         "are drawn beside the detections, and of folders only pictures that it names are taken; without it "
+         "image ids "
          "are 1, 2, ... and category ids the labels of the network");
     other.add_options()                         //
         ("help,h", "print this text and stop")  //
@@ -85,7 +93,8 @@ struct OptionTable {
     const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
     po::variables_map values;
     try {
-      po::store(po::command_line_parser(arguments).options(all).positional(positional).style(style).run(), values);
+      po::store(po::command_line_parser(arguments).options(all).positional(positional).style(style).run(),
+                values);
       po::notify(values);
     } catch (const po::error& error) {
       throw UsageError(fmt::format("{}; see ssd_infer --help", error.what()));
@@ -98,7 +107,8 @@ struct OptionTable {
     help << "Finds objects in JPEG pictures with a trained SSD300.\n"
             "  ssd_infer --checkpoint models/epoch_64.pt --draw drawn --output found.json PICTURE|FOLDER...\n"
             "Of a folder all .jpg and .jpeg files are taken, not those of folders within it.\n\n"
-         << visible() << "\nExit codes: 0 done, 1 failed, or some pictures could not be used, 2 wrong usage.\n";
+         << visible()
+         << "\nExit codes: 0 done, 1 failed, or some pictures could not be used, 2 wrong usage.\n";
     return help.str();
   }
 };
@@ -136,11 +146,14 @@ InferOptions options_of(const po::variables_map& values) {
   expect_usage(!options.inputs.empty(), "no pictures; name files or folders; see ssd_infer --help");
   expect_usage(!options.output.empty() || !options.draw_folder.empty(),
                "nothing to do: give --output FILE, --draw DIR or both");
-  expect_usage(options.batch_size >= 1, fmt::format("--batch-size {}: must be 1 or more", options.batch_size));
+  expect_usage(options.batch_size >= 1,
+               fmt::format("--batch-size {}: must be 1 or more", options.batch_size));
   // Written so that NaN fails too.
   expect_usage(options.score_threshold >= kScoreThreshold && options.score_threshold < 1,
-               fmt::format("--score-threshold {}: must be from {} to less than 1", options.score_threshold, kScoreThreshold));
-  expect_usage(options.max_detections >= 1, fmt::format("--max-detections {}: must be 1 or more", options.max_detections));
+               fmt::format("--score-threshold {}: must be from {} to less than 1", options.score_threshold,
+                           kScoreThreshold));
+  expect_usage(options.max_detections >= 1,
+               fmt::format("--max-detections {}: must be 1 or more", options.max_detections));
   expect_usage(options.nms_iou > 0 && options.nms_iou <= 1,
                fmt::format("--nms-iou {}: must be above 0 and at most 1", options.nms_iou));
   expect_usage(options.draw_format == ImageFormat::png || word("draw-format") == "jpeg",

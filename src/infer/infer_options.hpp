@@ -25,7 +25,7 @@ struct InferOptions {
   int max_detections = 20;       // of a picture
   float nms_iou = kNmsIouThreshold;
 
-  std::filesystem::path output;  // COCO results JSON; empty: none
+  std::filesystem::path output;       // COCO results JSON; empty: none
   std::filesystem::path draw_folder;  // empty: nothing is drawn
   ImageFormat draw_format = ImageFormat::jpeg;
   std::filesystem::path truth;  // a COCO annotation JSON; empty: none

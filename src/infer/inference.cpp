@@ -28,9 +28,10 @@ struct ReadPicture {
 };
 
 struct ReadBatch {
-  std::size_t first = 0;             // place of its first picture in the list
+  std::size_t first = 0;  // place of its first picture in the list
   std::vector<ReadPicture> pictures;
-  std::vector<std::uint8_t> inputs;  // (batch size, 300, 300, 3); black where there is no picture, or a bad one
+  std::vector<std::uint8_t>
+      inputs;  // (batch size, 300, 300, 3); black where there is no picture, or a bad one
 };
 
 std::vector<Detection> detections_of(const DecodedImage& decoded, ImageId id, const RgbImage& picture,
@@ -41,7 +42,8 @@ std::vector<Detection> detections_of(const DecodedImage& decoded, ImageId id, co
     const double left = double{box[0]} * picture.width, top = double{box[1]} * picture.height;
     const double right = double{box[2]} * picture.width, bottom = double{box[3]} * picture.height;
     const auto& category = classes[static_cast<std::size_t>(decoded.labels[i] - 1)];
-    detections.push_back({id, category.id, {left, top, right - left, bottom - top}, double{decoded.scores[i]}});
+    detections.push_back(
+        {id, category.id, {left, top, right - left, bottom - top}, double{decoded.scores[i]}});
   }
   return detections;
 }
@@ -92,30 +94,37 @@ class InferenceRun {
   void prepare_output() {
     if (!options_.output.empty()) {
       const auto folder = options_.output.has_parent_path() ? options_.output.parent_path() : fs::path(".");
-      SSD_VALIDATE(fs::is_directory(folder), "--output '{}': no folder '{}'", options_.output.string(), folder.string());
+      SSD_VALIDATE(fs::is_directory(folder), "--output '{}': no folder '{}'", options_.output.string(),
+                   folder.string());
     }
     if (!draws()) return;
     std::error_code error;
     fs::create_directories(options_.draw_folder, error);
-    SSD_VALIDATE(!error, "--draw '{}': cannot make this folder: {}", options_.draw_folder.string(), error.message());
-    drawing_names_ = drawing_names(list_.pictures, options_.draw_format == ImageFormat::png ? ".png" : ".jpg");
+    SSD_VALIDATE(!error, "--draw '{}': cannot make this folder: {}", options_.draw_folder.string(),
+                 error.message());
+    drawing_names_ =
+        drawing_names(list_.pictures, options_.draw_format == ImageFormat::png ? ".png" : ".jpg");
     std::unordered_set<std::string> inputs;
     for (const auto& picture : list_.pictures) inputs.insert(fs::weakly_canonical(picture.path).string());
     for (const auto& name : drawing_names_) {
       SSD_VALIDATE(!inputs.contains(fs::weakly_canonical(options_.draw_folder / name).string()),
-                   "--draw '{}': '{}' would replace one of the pictures; give another folder", options_.draw_folder.string(), name);
+                   "--draw '{}': '{}' would replace one of the pictures; give another folder",
+                   options_.draw_folder.string(), name);
     }
   }
 
   void log_start() const {
-    log_info("checkpoint '{}': SSD300 with {}, {} classes; {}", options_.checkpoint.string(), backbone_name(options_.backbone),
-             classes_.size(), detector_->description());
+    log_info("checkpoint '{}': SSD300 with {}, {} classes; {}", options_.checkpoint.string(),
+             backbone_name(options_.backbone), classes_.size(), detector_->description());
     if (truth() == nullptr) {
-      log_info("no --truth: image ids are 1, 2, ... in the order of the pictures, category ids are the labels 1 to {}",
-               classes_.size());
+      log_info(
+          "no --truth: image ids are 1, 2, ... in the order of the pictures, category ids are the labels 1 "
+          "to {}",
+          classes_.size());
     }
     if (list_.not_in_truth_count != 0) {
-      log_info("{} pictures of the folders are not in '{}' and are left out", list_.not_in_truth_count, options_.truth.string());
+      log_info("{} pictures of the folders are not in '{}' and are left out", list_.not_in_truth_count,
+               options_.truth.string());
     }
   }
 
@@ -146,8 +155,8 @@ class InferenceRun {
       const auto id = list_.pictures[batch.first + k].id;
       const auto detections = detections_of(found[k], id, read.upright, classes_);
       if (draws()) {
-        write_image(options_.draw_folder / drawing_names_[batch.first + k], drawer_->draw(read.upright, id, detections),
-                    options_.draw_format);
+        write_image(options_.draw_folder / drawing_names_[batch.first + k],
+                    drawer_->draw(read.upright, id, detections), options_.draw_format);
       }
       detections_.insert(detections_.end(), detections.begin(), detections.end());
       ++done_count_;
@@ -157,8 +166,9 @@ class InferenceRun {
   void print_summary(double seconds) const {
     std::map<CategoryId, std::size_t> counts;
     for (const auto& detection : detections_) ++counts[detection.category_id];
-    fmt::print("{} pictures, {} detections with a score above {} in {:.1f} s ({:.1f} pictures/s)\n", done_count_,
-               detections_.size(), options_.score_threshold, seconds, static_cast<double>(done_count_) / seconds);
+    fmt::print("{} pictures, {} detections with a score above {} in {:.1f} s ({:.1f} pictures/s)\n",
+               done_count_, detections_.size(), options_.score_threshold, seconds,
+               static_cast<double>(done_count_) / seconds);
     for (const auto& category : classes_) {
       if (counts[category.id] != 0) fmt::print("  {:6} {}\n", counts[category.id], category.name);
     }

@@ -6,8 +6,8 @@
 
 namespace ssd {
 
-// Returns the exit code: 1 where a picture could not be used; the others are done, and each that was not is named at
-// the end. Throws Error where nothing can be done. world: of one.
+// Returns the exit code: 1 where a picture could not be used; the others are done, and each that was not is
+// named at the end. Throws Error where nothing can be done. world: of one.
 int run_inference(const InferOptions& options, const MpiComm& world);
 
 }  // namespace ssd

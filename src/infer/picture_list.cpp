@@ -35,7 +35,8 @@ bool ends_with(const fs::path& path, const fs::path& end) {
 class TruthImages {
  public:
   explicit TruthImages(const AnnotationSet& truth) {
-    for (const auto& image : truth.images) images_.emplace(fs::path(image.file_name).filename().string(), &image);
+    for (const auto& image : truth.images)
+      images_.emplace(fs::path(image.file_name).filename().string(), &image);
   }
 
   // The image of a picture; null where there is none. Throws Error where there are several.
@@ -45,8 +46,8 @@ class TruthImages {
     for (auto candidate = first; candidate != last; ++candidate) {
       const auto& image = *candidate->second;
       if (!ends_with(path, fs::path(image.file_name).lexically_normal())) continue;
-      SSD_VALIDATE(found == nullptr, "'{}': the truth has two images of this file name, {} and {}", path.string(),
-                   found->id.value(), image.id.value());
+      SSD_VALIDATE(found == nullptr, "'{}': the truth has two images of this file name, {} and {}",
+                   path.string(), found->id.value(), image.id.value());
       found = &image;
     }
     return found;
@@ -86,7 +87,8 @@ class Lister {
     }
     if (error) return list_.problems.push_back(fmt::format("'{}': {}", folder.string(), error.message()));
     if (files.empty()) {
-      return list_.problems.push_back(fmt::format("'{}': no .jpg or .jpeg file in this folder", folder.string()));
+      return list_.problems.push_back(
+          fmt::format("'{}': no .jpg or .jpeg file in this folder", folder.string()));
     }
     std::sort(files.begin(), files.end());
     for (const auto& file : files) add_picture(file, Origin::folder);
@@ -108,7 +110,8 @@ class Lister {
         return;
       }
       if (picture.truth == nullptr)
-        return list_.problems.push_back(fmt::format("'{}': the truth has no image of this file name", path.string()));
+        return list_.problems.push_back(
+            fmt::format("'{}': the truth has no image of this file name", path.string()));
       picture.id = picture.truth->id;
     }
     list_.pictures.push_back(std::move(picture));
@@ -141,8 +144,8 @@ int choose_orientation(const JpegInfo& info, const ImageEntry* truth) {
   const bool has_size = truth->width > 0 && truth->height > 0;
   if (!has_size || (truth->width == info.width && truth->height == info.height)) return 1;
   SSD_VALIDATE(info.orientation >= 5 && truth->width == info.height && truth->height == info.width,
-               "the truth says {} x {} pixels, the picture has {} x {} (EXIF orientation {})", truth->width, truth->height,
-               info.width, info.height, info.orientation);
+               "the truth says {} x {} pixels, the picture has {} x {} (EXIF orientation {})", truth->width,
+               truth->height, info.width, info.height, info.orientation);
   return info.orientation;
 }
 

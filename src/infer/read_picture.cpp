@@ -32,7 +32,8 @@ RgbImage PictureReader::decode(const Picture& picture) {
   RgbImage stored;
   const int warnings = decoder_.decode(bytes, stored);
   SSD_VALIDATE(!decoder_.is_cut_off(), "cut off: its {} bytes end before the picture does", bytes.size());
-  if (warnings != 0) log_warning("'{}': damaged, but it can be decoded ({} warnings)", picture.path.string(), warnings);
+  if (warnings != 0)
+    log_warning("'{}': damaged, but it can be decoded ({} warnings)", picture.path.string(), warnings);
   return orientation == 1 ? stored : apply_orientation(stored, orientation);
 }
 

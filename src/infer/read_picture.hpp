@@ -12,9 +12,9 @@ namespace ssd {
 // Not thread safe (keeps its buffers): one for each thread.
 class PictureReader {
  public:
-  // Decodes the file, turns it as choose_orientation says and scales it into input, (300, 300, 3) uint8. Returns the
-  // picture upright. Throws Error that names the file: missing, not a JPEG, cut off, damaged, of another size than the
-  // truth's.
+  // Decodes the file, turns it as choose_orientation says and scales it into input, (300, 300, 3) uint8.
+  // Returns the picture upright. Throws Error that names the file: missing, not a JPEG, cut off, damaged, of
+  // another size than the truth's.
   RgbImage read(const Picture& picture, std::uint8_t* input);
 
  private:

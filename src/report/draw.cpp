@@ -56,7 +56,8 @@ Surface surface_of(const RgbImage& picture) {
 RgbImage picture_of(cairo_surface_t* surface) {
   cairo_surface_flush(surface);
   RgbImage picture{cairo_image_surface_get_width(surface), cairo_image_surface_get_height(surface), {}};
-  picture.pixels.resize(static_cast<std::size_t>(picture.width) * static_cast<std::size_t>(picture.height) * 3);
+  picture.pixels.resize(static_cast<std::size_t>(picture.width) * static_cast<std::size_t>(picture.height) *
+                        3);
   std::uint8_t* rgb = picture.pixels.data();
   for (int y = 0; y < picture.height; ++y) {
     const std::uint32_t* row = row_of(surface, y);
@@ -145,7 +146,8 @@ class Drawing {
     cairo_save(context());
     cairo_scale(context(), scale_, scale_);
     cairo_set_source_surface(context(), photo_.get(), 0, 0);
-    cairo_pattern_set_extend(cairo_get_source(context()), CAIRO_EXTEND_PAD);  // no white rim where it is scaled
+    cairo_pattern_set_extend(cairo_get_source(context()),
+                             CAIRO_EXTEND_PAD);  // no white rim where it is scaled
     cairo_paint(context());
     cairo_restore(context());
 
@@ -172,7 +174,8 @@ class Drawing {
     const double pad = font_ / 5;
     const double width = width_of(context(), box.text) + 2 * pad;
     const double height = 1.25 * font_;
-    const double left = std::clamp(box.box_xywh[0] * scale_ - line_ / 2, 0.0, std::max(0.0, panel_width_ - width));
+    const double left =
+        std::clamp(box.box_xywh[0] * scale_ - line_ / 2, 0.0, std::max(0.0, panel_width_ - width));
     const double edge = std::max(box.box_xywh[1] * scale_, 0.0);
     const double top = edge >= height ? edge - height : edge;  // above the box where there is room
     cairo_rectangle(context(), left, top, width, height);
@@ -254,7 +257,8 @@ std::array<std::uint8_t, 3> class_color(std::int32_t label) {
   return rgb_of_hsv(hue, place % 2 == 0 ? 0.95 : 0.6, place % 3 == 0 ? 0.75 : 1);
 }
 
-RgbImage draw_panels(const RgbImage& picture, std::span<const Panel> panels, std::span<const LegendEntry> legend) {
+RgbImage draw_panels(const RgbImage& picture, std::span<const Panel> panels,
+                     std::span<const LegendEntry> legend) {
   SSD_EXPECT(picture.width > 0 && picture.height > 0 && !panels.empty());
   return Drawing(picture, panels, legend).draw();
 }

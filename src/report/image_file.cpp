@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kJpegQuality = 92;
 
-// libjpeg's errors leave by longjmp, past no destructor: neither this nor compress() holds anything that has one.
+// libjpeg's errors leave by longjmp, past no destructor: neither this nor compress() holds anything that has
+// one.
 struct JpegCompressor {
   jpeg_compress_struct info;
   jpeg_error_mgr errors;
@@ -52,7 +53,8 @@ bool compress(JpegCompressor& compressor, const RgbImage& picture) {
   for (int i = 0; i < 3; ++i) info.comp_info[i].h_samp_factor = info.comp_info[i].v_samp_factor = 1;
   jpeg_start_compress(&info, TRUE);
   while (info.next_scanline < info.image_height) {
-    auto* row = const_cast<JSAMPROW>(picture.pixels.data() + std::size_t{info.next_scanline} * info.image_width * 3);
+    auto* row =
+        const_cast<JSAMPROW>(picture.pixels.data() + std::size_t{info.next_scanline} * info.image_width * 3);
     jpeg_write_scanlines(&info, &row, 1);
   }
   jpeg_finish_compress(&info);

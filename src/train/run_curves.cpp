@@ -13,9 +13,13 @@ PlotPoint precision_point(double epochs_trained, double precision) {
 
 }  // namespace
 
-RunCurves::RunCurves(std::filesystem::path path) : path_(std::move(path)) { write(); }
+RunCurves::RunCurves(std::filesystem::path path) : path_(std::move(path)) {
+  write();
+}
 
-void RunCurves::add_loss(double epochs_trained, double loss) { loss_.points.push_back({epochs_trained, loss}); }
+void RunCurves::add_loss(double epochs_trained, double loss) {
+  loss_.points.push_back({epochs_trained, loss});
+}
 
 void RunCurves::add_evaluation(double epochs_trained, double ap, double ap50) {
   ap_.points.push_back(precision_point(epochs_trained, ap));
@@ -29,9 +33,12 @@ void RunCurves::write() const {
   for (const auto* series : {&loss_, &ap_}) {
     if (!series->points.empty()) last = std::max(last, series->points.back().x);
   }
-  const std::array plots{
-      Plot{"Training loss", "epochs trained", "loss", {loss_}, {{0, 0}, {last, 0}}},
-      Plot{"Evaluation", "epochs trained", "average precision", {ap_, ap50_}, {{0, 0}, {last, kLeastPrecision}}}};
+  const std::array plots{Plot{"Training loss", "epochs trained", "loss", {loss_}, {{0, 0}, {last, 0}}},
+                         Plot{"Evaluation",
+                              "epochs trained",
+                              "average precision",
+                              {ap_, ap50_},
+                              {{0, 0}, {last, kLeastPrecision}}}};
   write_plots(path_, plots);
 }
 

@@ -1,5 +1,5 @@
-// The curves of a run as an SVG: loss above, AP and AP50 below, over epochs. One rank alone has them. They begin where
-// this run begins: those of a run that goes on from a checkpoint have a gap before it.
+// The curves of a run as an SVG: loss above, AP and AP50 below, over epochs. One rank alone has them. They
+// begin where this run begins: those of a run that goes on from a checkpoint have a gap before it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace ssd {
 
 class RunCurves {
  public:
-  // Writes the file at once, empty: that it cannot be written is known before training. Throws Error, as write() does.
+  // Writes the file at once, empty: that it cannot be written is known before training. Throws Error, as
+  // write() does.
   explicit RunCurves(std::filesystem::path path);
 
   // Epochs are counted as trained: 1.5 is the middle of the second.

@@ -8,7 +8,8 @@
 namespace ssd {
 namespace {
 
-// A checkpoint of this many classes (with the background) with names from label 1 on; none: without a label_map.
+// A checkpoint of this many classes (with the background) with names from label 1 on; none: without a
+// label_map.
 CheckpointItem checkpoint(std::int64_t classes, const std::vector<std::string>& names) {
   TensorValue bias;
   bias.shape = {4 * classes};
@@ -31,7 +32,8 @@ AnnotationSet truth_of(std::vector<Category> categories) {
   return truth;
 }
 
-void expect_table(const std::vector<Category>& table, const std::vector<std::pair<std::int64_t, std::string>>& expected) {
+void expect_table(const std::vector<Category>& table,
+                  const std::vector<std::pair<std::int64_t, std::string>>& expected) {
   ASSERT_EQ(table.size(), expected.size());
   for (std::size_t i = 0; i < table.size(); ++i) {
     EXPECT_EQ(table[i].id.value(), expected[i].first);
@@ -58,7 +60,9 @@ TEST(ClassTable, a_file_without_names_takes_the_truths_in_order) {
 
 TEST(ClassTable, a_name_that_the_truth_does_not_have_is_named) {
   const auto truth = truth_of({{CategoryId(1), "dog"}, {CategoryId(5), "cow"}});
-  EXPECT_EQ(message_of<Error>([&] { class_table(checkpoint(3, {"dog", "cat"}), &truth); }),
+  EXPECT_EQ(message_of<Error>([&] {
+              class_table(checkpoint(3, {"dog", "cat"}), &truth);
+            }),
             "the truth has no category 'cat' (class 2 of the checkpoint); it has: dog, cow");
 }
 

@@ -27,7 +27,8 @@ TEST(InferOptionsTest, defaults_are_those_of_the_references_inference_script) {
 }
 
 TEST(InferOptionsTest, pictures_may_stand_anywhere_and_second_names_mean_the_same) {
-  const auto options = parse({"a", "--bs=3", "--amp", "b", "--output", "o.json", "--checkpoint", "c.pt", "c"}).options.value();
+  const auto options =
+      parse({"a", "--bs=3", "--amp", "b", "--output", "o.json", "--checkpoint", "c.pt", "c"}).options.value();
   EXPECT_THAT(options.inputs, testing::ElementsAre("a", "b", "c"));
   EXPECT_EQ(options.batch_size, 3);
   EXPECT_TRUE(options.use_half);
@@ -36,8 +37,9 @@ TEST(InferOptionsTest, pictures_may_stand_anywhere_and_second_names_mean_the_sam
 TEST(InferOptionsTest, help_and_version_need_nothing_else) {
   const auto help = parse({"--help"});
   EXPECT_FALSE(help.options);
-  for (const char* option : {"--checkpoint", "--backbone", "--device", "--fp16", "--batch-size", "--score-threshold",
-                             "--max-detections", "--nms-iou", "--output", "--draw", "--draw-format", "--truth"}) {
+  for (const char* option :
+       {"--checkpoint", "--backbone", "--device", "--fp16", "--batch-size", "--score-threshold",
+        "--max-detections", "--nms-iou", "--output", "--draw", "--draw-format", "--truth"}) {
     EXPECT_THAT(help.text, testing::HasSubstr(option));
   }
   EXPECT_THAT(parse({"--version"}).text, testing::StartsWith("ssd_infer "));
@@ -49,7 +51,8 @@ TEST(InferOptionsTest, wrong_use_is_one_line_that_names_option_and_value) {
     words.insert(words.end(), more.begin(), more.end());
     return message_of<UsageError>([&] { parse(words); });
   };
-  EXPECT_EQ(message({"--score-threshold", "0.04"}), "--score-threshold 0.04: must be from 0.05 to less than 1");
+  EXPECT_EQ(message({"--score-threshold", "0.04"}),
+            "--score-threshold 0.04: must be from 0.05 to less than 1");
   EXPECT_EQ(message({"--score-threshold", "nan"}), "--score-threshold nan: must be from 0.05 to less than 1");
   EXPECT_EQ(message({"--max-detections", "0"}), "--max-detections 0: must be 1 or more");
   EXPECT_EQ(message({"--nms-iou", "1.5"}), "--nms-iou 1.5: must be above 0 and at most 1");
@@ -57,10 +60,17 @@ TEST(InferOptionsTest, wrong_use_is_one_line_that_names_option_and_value) {
   EXPECT_EQ(message({"--draw-format", "gif"}), "--draw-format 'gif': not one of jpeg, png");
   EXPECT_EQ(message({"--device", "tpu"}), "--device 'tpu': not one of auto, cuda, cpu");
   EXPECT_EQ(message({"--draw-f", "png"}), "unrecognised option '--draw-f'; see ssd_infer --help");
-  EXPECT_EQ(message_of<UsageError>([] { parse({"--checkpoint", "a.pt", "x.jpg"}); }),
+  EXPECT_EQ(message_of<UsageError>([] {
+              parse({"--checkpoint", "a.pt", "x.jpg"});
+            }),
             "nothing to do: give --output FILE, --draw DIR or both");
-  EXPECT_EQ(message_of<UsageError>([] { parse({"--draw", "out", "x.jpg"}); }), "no --checkpoint FILE; see ssd_infer --help");
-  EXPECT_EQ(message_of<UsageError>([] { parse({"--draw", "out", "--checkpoint", "a.pt"}); }),
+  EXPECT_EQ(message_of<UsageError>([] {
+              parse({"--draw", "out", "x.jpg"});
+            }),
+            "no --checkpoint FILE; see ssd_infer --help");
+  EXPECT_EQ(message_of<UsageError>([] {
+              parse({"--draw", "out", "--checkpoint", "a.pt"});
+            }),
             "no pictures; name files or folders; see ssd_infer --help");
 }
 

@@ -29,7 +29,8 @@ std::vector<std::int64_t> ids_of(const PictureList& list) {
 class PictureListTest : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"a/2.jpg", "a/1.JPEG", "a/notes.txt", "a/in/3.jpg", "b/2.jpg"}) write_text(at(name), "x");
+    for (const char* name : {"a/2.jpg", "a/1.JPEG", "a/notes.txt", "a/in/3.jpg", "b/2.jpg"})
+      write_text(at(name), "x");
     fs::create_directories(at("empty"));
   }
   fs::path at(const std::string& name) const { return folder.path() / name; }
@@ -38,7 +39,8 @@ class PictureListTest : public testing::Test {
 };
 
 TEST_F(PictureListTest, takes_files_in_their_order_and_those_of_folders_by_name_each_once) {
-  const auto list = list_pictures(std::vector{at("b/2.jpg"), at("a"), at("a/../a/2.jpg"), at("missing.jpg")}, nullptr);
+  const auto list =
+      list_pictures(std::vector{at("b/2.jpg"), at("a"), at("a/../a/2.jpg"), at("missing.jpg")}, nullptr);
   EXPECT_THAT(names_of(list), ElementsAre("2.jpg", "1.JPEG", "2.jpg", "missing.jpg"));
   EXPECT_THAT(ids_of(list), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(list.problems, IsEmpty());
@@ -52,7 +54,8 @@ TEST_F(PictureListTest, a_folder_without_pictures_is_a_problem) {
 
 TEST_F(PictureListTest, ids_come_from_the_truth_by_file_name) {
   AnnotationSet truth;
-  truth.images = {{ImageId(77), "a/2.jpg", 0, 0}, {ImageId(5), "b/2.jpg", 0, 0}, {ImageId(6), "other.jpg", 0, 0}};
+  truth.images = {
+      {ImageId(77), "a/2.jpg", 0, 0}, {ImageId(5), "b/2.jpg", 0, 0}, {ImageId(6), "other.jpg", 0, 0}};
   const auto list = list_pictures(std::vector{at("b/2.jpg"), at("a"), at("a/notes.txt")}, &truth);
   EXPECT_THAT(ids_of(list), ElementsAre(5, 77));
   EXPECT_EQ(list.pictures[1].truth, &truth.images[0]);
@@ -75,7 +78,8 @@ TEST_F(PictureListTest, a_file_name_fits_whole_names_of_folders_only) {
 }
 
 TEST(DrawingNames, are_those_of_the_pictures_and_never_equal) {
-  const std::vector<Picture> pictures{{"a/x.jpg", ImageId(1)}, {"b/x.jpeg", ImageId(2)}, {"x_2.jpg", ImageId(3)}, {"y", ImageId(4)}};
+  const std::vector<Picture> pictures{
+      {"a/x.jpg", ImageId(1)}, {"b/x.jpeg", ImageId(2)}, {"x_2.jpg", ImageId(3)}, {"y", ImageId(4)}};
   EXPECT_THAT(drawing_names(pictures, ".png"), ElementsAre("x.png", "x_2.png", "x_2_3.png", "y.png"));
 }
 

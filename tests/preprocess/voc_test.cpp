@@ -23,7 +23,8 @@ const std::string kProgram = SSD_BIN_DIR "/ssd_preprocess";
 
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) files[entry.path().filename().string()] = text_of(entry.path());
+  for (const auto& entry : fs::directory_iterator(folder))
+    files[entry.path().filename().string()] = text_of(entry.path());
   return files;
 }
 
@@ -60,11 +61,12 @@ TEST(Voc, gives_the_annotations_of_the_json_that_was_converted_from_it) {
 TEST(Voc, is_packed_into_the_same_bytes_as_its_json) {
   const TemporaryFolder folder;
   const auto voc = folder.path() / "voc", coco = folder.path() / "coco";
-  const auto from_voc = run_program({kProgram, "--voc", kBccd.string(), "--split", "val", "--image-set", "test", "--classes",
-                                     "RBC,WBC,Platelets", voc.string()});
+  const auto from_voc = run_program({kProgram, "--voc", kBccd.string(), "--split", "val", "--image-set",
+                                     "test", "--classes", "RBC,WBC,Platelets", voc.string()});
   ASSERT_EQ(from_voc.exit_code, 0) << from_voc.err;
-  const auto from_coco = run_program({kProgram, "--split", "val", "--annotations", (kBccd / "coco/instances_test.json").string(),
-                                      "--images", (kBccd / "JPEGImages").string(), coco.string()});
+  const auto from_coco =
+      run_program({kProgram, "--split", "val", "--annotations", (kBccd / "coco/instances_test.json").string(),
+                   "--images", (kBccd / "JPEGImages").string(), coco.string()});
   ASSERT_EQ(from_coco.exit_code, 0) << from_coco.err;
   ASSERT_EQ(files_of(voc).size(), 2U);
   EXPECT_TRUE(files_of(voc) == files_of(coco));
@@ -78,8 +80,11 @@ TEST(Voc, classes_are_those_of_all_annotations_in_alphabetical_order) {
 // A set made here.
 class MadeVoc : public testing::Test {
  protected:
-  void add_list(const std::string& name, const std::string& text) { write_text(voc / "ImageSets" / "Main" / (name + ".txt"), text); }
-  void add_image(const std::string& name, const std::string& objects, const std::string& size = "<size><width>640</width><height>480</height></size>") {
+  void add_list(const std::string& name, const std::string& text) {
+    write_text(voc / "ImageSets" / "Main" / (name + ".txt"), text);
+  }
+  void add_image(const std::string& name, const std::string& objects,
+                 const std::string& size = "<size><width>640</width><height>480</height></size>") {
     write_text(voc / "Annotations" / (name + ".xml"), "<annotation>" + size + objects + "</annotation>");
     fs::create_directories(voc / "JPEGImages");
     fs::copy_file(kBccd / "JPEGImages" / "BloodImage_00000.jpg", voc / "JPEGImages" / (name + ".jpg"));
@@ -87,8 +92,10 @@ class MadeVoc : public testing::Test {
   static std::string object(const std::string& name, const std::string& box, const std::string& more = "") {
     return "<object><name> " + name + " </name>" + more + "<bndbox>" + box + "</bndbox></object>";
   }
-  static std::string box(const std::string& xmin, const std::string& ymin, const std::string& xmax, const std::string& ymax) {
-    return "<xmin>" + xmin + "</xmin><ymin>" + ymin + "</ymin><xmax>" + xmax + "</xmax><ymax>" + ymax + "</ymax>";
+  static std::string box(const std::string& xmin, const std::string& ymin, const std::string& xmax,
+                         const std::string& ymax) {
+    return "<xmin>" + xmin + "</xmin><ymin>" + ymin + "</ymin><xmax>" + xmax + "</xmax><ymax>" + ymax +
+           "</ymax>";
   }
   AnnotationSet read(const std::string& list) { return read_voc({voc, list, {"cat", "dog"}}, problems); }
 
@@ -142,7 +149,8 @@ TEST_F(MadeVoc, what_is_wrong_is_named_with_file_and_object) {
   EXPECT_EQ(set.images.size(), 3U);
   EXPECT_EQ(set.annotations.size(), 1U);
   ASSERT_EQ(problems.size(), 5U);
-  EXPECT_THAT(problems[0].text, EndsWith("1.xml': object[0]: xmin 9 ymin 2 xmax 3 ymax 4: a negative width or height"));
+  EXPECT_THAT(problems[0].text,
+              EndsWith("1.xml': object[0]: xmin 9 ymin 2 xmax 3 ymax 4: a negative width or height"));
   EXPECT_THAT(problems[1].text, EndsWith("2.xml': object[0]: <bndbox> is missing or not four numbers"));
   EXPECT_THAT(problems[2].text, EndsWith("3.xml': object[1]: the class 'cow' is not among the classes"));
   EXPECT_THAT(problems[3].text, HasSubstr("4.xml': not XML: "));
@@ -169,12 +177,23 @@ TEST_F(MadeVoc, wrong_use_and_missing_lists_are_one_line_with_an_exit_code) {
     std::string error;
   };
   const std::vector<Case> cases{
-      {{"--voc", voc.string(), "--image-set", "test", out}, 2, "error: --image-set 'test': --split says which split it is to be\n"},
-      {{"--voc", voc.string()}, 2, "error: 0 paths given; with --voc only OUT is expected; see ssd_preprocess --help\n"},
-      {{"--voc", voc.string(), "--images", "x", out}, 2, "error: --voc and --annotations, --images exclude each other\n"},
-      {{"--classes", "a", "coco", out}, 2, "error: --image-set and --classes are for --voc DIR; see ssd_preprocess --help\n"},
-      {{"--voc", voc.string(), "--classes", "a,,b", out}, 2, "error: --classes 'a,,b': an empty name, or one that is given twice\n"},
-      {{"--voc", voc.string(), "--split", "val", "--image-set", "test", out}, 1,
+      {{"--voc", voc.string(), "--image-set", "test", out},
+       2,
+       "error: --image-set 'test': --split says which split it is to be\n"},
+      {{"--voc", voc.string()},
+       2,
+       "error: 0 paths given; with --voc only OUT is expected; see ssd_preprocess --help\n"},
+      {{"--voc", voc.string(), "--images", "x", out},
+       2,
+       "error: --voc and --annotations, --images exclude each other\n"},
+      {{"--classes", "a", "coco", out},
+       2,
+       "error: --image-set and --classes are for --voc DIR; see ssd_preprocess --help\n"},
+      {{"--voc", voc.string(), "--classes", "a,,b", out},
+       2,
+       "error: --classes 'a,,b': an empty name, or one that is given twice\n"},
+      {{"--voc", voc.string(), "--split", "val", "--image-set", "test", out},
+       1,
        "error: no file '" + (voc / "ImageSets/Main/test.txt").string() + "'\n"}};
   for (const auto& use : cases) {
     auto command = use.arguments;

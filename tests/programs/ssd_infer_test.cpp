@@ -29,14 +29,16 @@ const std::string& checkpoint() {
 }
 
 ProgramResult infer(const std::vector<std::string>& more) {
-  std::vector<std::string> command{SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--backbone", "resnet18", "--device", "cpu"};
+  std::vector<std::string> command{
+      SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--backbone", "resnet18", "--device", "cpu"};
   command.insert(command.end(), more.begin(), more.end());
   return run_program(command);
 }
 
 std::map<std::int64_t, json> by_image(const fs::path& results) {
   std::map<std::int64_t, json> images;
-  for (const auto& detection : json::parse(text_of(results))) images[detection["image_id"]].push_back(detection);
+  for (const auto& detection : json::parse(text_of(results)))
+    images[detection["image_id"]].push_back(detection);
   return images;
 }
 
@@ -49,12 +51,13 @@ RgbImage decoded(const fs::path& path) {
 TEST(SsdInfer, finds_what_the_evaluation_finds_bit_for_bit) {
   const TemporaryFolder folder;
   const auto found = folder.path() / "found.json", evaluated = folder.path() / "evaluated.json";
-  const auto run = infer({"--score-threshold", "0.05", "--max-detections", "200", "--batch-size", "2", "--truth", kTruth,
-                          "--output", found.string(), kPhotos.string()});
+  const auto run = infer({"--score-threshold", "0.05", "--max-detections", "200", "--batch-size", "2",
+                          "--truth", kTruth, "--output", found.string(), kPhotos.string()});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const auto evaluation = test::run_ranks(1, {"--data", test::packed_photos().string(), "--device", "cpu", "--backbone", "resnet18",
-                                              "--mode", "evaluation", "--eval-batch-size", "2", "--results", evaluated.string(),
-                                              "--checkpoint", checkpoint()});
+  const auto evaluation =
+      test::run_ranks(1, {"--data", test::packed_photos().string(), "--device", "cpu", "--backbone",
+                          "resnet18", "--mode", "evaluation", "--eval-batch-size", "2", "--results",
+                          evaluated.string(), "--checkpoint", checkpoint()});
   ASSERT_EQ(evaluation.exit_code, 0) << evaluation.err;
   EXPECT_GT(by_image(evaluated).size(), 0U) << "no detection: nothing was compared";
   EXPECT_EQ(by_image(found), by_image(evaluated));
@@ -76,8 +79,14 @@ TEST(SsdInfer, numbers_pictures_and_says_so_where_there_is_no_truth) {
 TEST(SsdInfer, keeps_only_scores_above_the_threshold_and_the_best) {
   const TemporaryFolder folder;
   const auto all = folder.path() / "all.json", few = folder.path() / "few.json";
-  ASSERT_EQ(infer({"--score-threshold", "0.05", "--max-detections", "200", "--output", all.string(), kPhotos.string()}).exit_code, 0);
-  ASSERT_EQ(infer({"--score-threshold", "0.06", "--max-detections", "2", "--output", few.string(), kPhotos.string()}).exit_code, 0);
+  ASSERT_EQ(infer({"--score-threshold", "0.05", "--max-detections", "200", "--output", all.string(),
+                   kPhotos.string()})
+                .exit_code,
+            0);
+  ASSERT_EQ(infer({"--score-threshold", "0.06", "--max-detections", "2", "--output", few.string(),
+                   kPhotos.string()})
+                .exit_code,
+            0);
   std::size_t left_out = 0;
   for (const auto& [id, detections] : by_image(all)) {
     json expected = json::array();
@@ -107,19 +116,23 @@ TEST(SsdInfer, draws_each_picture_and_with_a_truth_two_beside_each_other) {
 
 TEST(SsdInfer, names_every_bad_picture_after_the_good_ones_are_done) {
   const TemporaryFolder folder;
-  const auto good = (kPhotos / "000000006818.jpg").string(), missing = (folder.path() / "missing.jpg").string(),
-             cut = (folder.path() / "cut.jpg").string(), no_jpeg = (kData / "jpeg_nasty/notjpeg/png_named.jpg").string();
+  const auto good = (kPhotos / "000000006818.jpg").string(),
+             missing = (folder.path() / "missing.jpg").string(), cut = (folder.path() / "cut.jpg").string(),
+             no_jpeg = (kData / "jpeg_nasty/notjpeg/png_named.jpg").string();
   write_text(cut, text_of(good).substr(0, 20000));
-  const auto run = infer({"--draw", (folder.path() / "drawn").string(), "--output", (folder.path() / "found.json").string(),
-                          missing, cut, no_jpeg, good, (folder.path() / "drawn").string()});
+  const auto run = infer({"--draw", (folder.path() / "drawn").string(), "--output",
+                          (folder.path() / "found.json").string(), missing, cut, no_jpeg, good,
+                          (folder.path() / "drawn").string()});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out, HasSubstr("1 pictures, "));
   EXPECT_TRUE(fs::exists(folder.path() / "drawn/000000006818.jpg"));
   EXPECT_FALSE(fs::exists(folder.path() / "drawn/cut.jpg"));
   EXPECT_TRUE(json::parse(text_of(folder.path() / "found.json")).is_array());
   EXPECT_THAT(run.err, HasSubstr("error: '" + missing + "': No such file or directory\n"));
-  EXPECT_THAT(run.err, HasSubstr("error: '" + cut + "': cut off: its 20000 bytes end before the picture does\n"));
-  EXPECT_THAT(run.err, HasSubstr("error: '" + no_jpeg + "': not a JPEG (it begins with 89 50 4e 47, not with ff d8)\n"));
+  EXPECT_THAT(run.err,
+              HasSubstr("error: '" + cut + "': cut off: its 20000 bytes end before the picture does\n"));
+  EXPECT_THAT(run.err, HasSubstr("error: '" + no_jpeg +
+                                 "': not a JPEG (it begins with 89 50 4e 47, not with ff d8)\n"));
 }
 
 TEST(SsdInfer, never_draws_over_a_picture) {
@@ -143,11 +156,14 @@ TEST(SsdInfer, what_does_not_fit_is_one_line_and_an_exit_code) {
     EXPECT_EQ(run.exit_code, exit_code);
     return run.err;
   };
-  EXPECT_THAT(error_of({"--truth", (kData / "bccd/coco/instances_test.json").string()}, 1),
-              HasSubstr("the truth has no category 'person' (class 1 of the checkpoint); it has: RBC, WBC, Platelets\n"));
-  EXPECT_THAT(error_of({"--score-threshold", "2"}, 2), HasSubstr("error: --score-threshold 2: must be from 0.05 to less than 1\n"));
-  const auto other = run_program({SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--device", "cpu", "--output", never.string(),
-                                  kPhotos.string()});
+  EXPECT_THAT(
+      error_of({"--truth", (kData / "bccd/coco/instances_test.json").string()}, 1),
+      HasSubstr(
+          "the truth has no category 'person' (class 1 of the checkpoint); it has: RBC, WBC, Platelets\n"));
+  EXPECT_THAT(error_of({"--score-threshold", "2"}, 2),
+              HasSubstr("error: --score-threshold 2: must be from 0.05 to less than 1\n"));
+  const auto other = run_program({SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--device", "cpu",
+                                  "--output", never.string(), kPhotos.string()});
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_THAT(other.err, HasSubstr("SSD300 with resnet50"));
   EXPECT_FALSE(fs::exists(never));

@@ -17,12 +17,15 @@ using Rgb = std::array<std::uint8_t, 3>;
 
 RgbImage plain(int width, int height, Rgb color) {
   RgbImage image{width, height, {}};
-  for (int i = 0; i < width * height; ++i) image.pixels.insert(image.pixels.end(), color.begin(), color.end());
+  for (int i = 0; i < width * height; ++i)
+    image.pixels.insert(image.pixels.end(), color.begin(), color.end());
   return image;
 }
 
 Rgb pixel(const RgbImage& image, int x, int y) {
-  const auto* rgb = image.pixels.data() + (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 3;
+  const auto* rgb =
+      image.pixels.data() +
+      (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 3;
   return {rgb[0], rgb[1], rgb[2]};
 }
 
@@ -38,7 +41,9 @@ constexpr Rgb kGray{128, 128, 128};
 const RgbImage kPhoto = plain(800, 600, kGray);
 
 // Rows above the photo in a drawing without a legend.
-int title_rows(const RgbImage& drawing) { return drawing.height - 600; }
+int title_rows(const RgbImage& drawing) {
+  return drawing.height - 600;
+}
 
 TEST(Draw, a_box_is_drawn_on_its_sides_and_nowhere_else) {
   const std::vector<Panel> panels{{"", {{{200, 100, 400, 300}, 2, ""}}}};
@@ -46,7 +51,8 @@ TEST(Draw, a_box_is_drawn_on_its_sides_and_nowhere_else) {
   EXPECT_EQ(drawing.width, 800);
   const int top = title_rows(drawing);
   const auto color = class_color(2);
-  for (const auto& [x, y] : std::vector<std::pair<int, int>>{{200, 250}, {600, 250}, {400, 100}, {400, 400}, {200, 100}})
+  for (const auto& [x, y] :
+       std::vector<std::pair<int, int>>{{200, 250}, {600, 250}, {400, 100}, {400, 400}, {200, 100}})
     EXPECT_EQ(pixel(drawing, x, top + y), color) << x << " " << y;
   EXPECT_EQ(count_in(drawing, kGray, 210, top + 110, 590, top + 390), 380 * 280);
   EXPECT_EQ(count_in(drawing, kGray, 0, top, 800, top + 90), 800 * 90);
@@ -60,7 +66,8 @@ TEST(Draw, the_first_box_lies_on_top) {
 }
 
 TEST(Draw, a_label_is_above_its_box_or_within_where_there_is_no_room) {
-  const std::vector<Panel> panels{{"", {{{100, 300, 300, 200}, 1, "cell 0.9"}, {{500, 0, 200, 200}, 3, "cell 0.8"}}}};
+  const std::vector<Panel> panels{
+      {"", {{{100, 300, 300, 200}, 1, "cell 0.9"}, {{500, 0, 200, 200}, 3, "cell 0.8"}}}};
   const auto drawing = draw_panels(kPhoto, panels, {});
   const int top = title_rows(drawing);
   const auto is_changed = [&](int left, int first, int right, int last) {
@@ -72,11 +79,13 @@ TEST(Draw, a_label_is_above_its_box_or_within_where_there_is_no_room) {
 }
 
 TEST(Draw, boxes_outside_of_the_picture_leave_the_other_panel_alone) {
-  const std::vector<Panel> panels{{"", {{{700, 500, 5000, 5000}, 1, "far"}, {{-50, -50, 20, 20}, 2, "gone"}}}, {"", {}}};
+  const std::vector<Panel> panels{{"", {{{700, 500, 5000, 5000}, 1, "far"}, {{-50, -50, 20, 20}, 2, "gone"}}},
+                                  {"", {}}};
   const auto drawing = draw_panels(kPhoto, panels, {});
   const int gap = drawing.width - 1600;
   EXPECT_GT(gap, 0);
-  EXPECT_EQ(count_in(drawing, kGray, 800 + gap, title_rows(drawing), drawing.width, drawing.height), 800 * 600);
+  EXPECT_EQ(count_in(drawing, kGray, 800 + gap, title_rows(drawing), drawing.width, drawing.height),
+            800 * 600);
   EXPECT_EQ(pixel(drawing, 700, title_rows(drawing) + 560), class_color(1));
 }
 
@@ -86,14 +95,16 @@ TEST(Draw, a_legend_shows_the_color_of_each_entry_below_the_picture) {
   for (int label = 1; label <= 40; ++label) legend.push_back({label, "a class of a long name"});
   const auto without = draw_panels(kPhoto, panels, {});
   const auto drawing = draw_panels(kPhoto, panels, legend);
-  for (int label = 1; label <= 40; ++label) EXPECT_GT(count_in(drawing, class_color(label), 0, without.height, 800, drawing.height), 50) << label;
+  for (int label = 1; label <= 40; ++label)
+    EXPECT_GT(count_in(drawing, class_color(label), 0, without.height, 800, drawing.height), 50) << label;
 }
 
 TEST(Draw, small_pictures_grow_and_large_ones_shrink) {
   const std::vector<Panel> panels{{"", {{{0.25, 0.25, 0.5, 0.5}, 1, "x"}}}};
   EXPECT_EQ(draw_panels(plain(1, 1, kGray), panels, {}).width, kLeastSide);
   EXPECT_EQ(draw_panels(plain(4096, 1024, kGray), panels, {}).width, kMostSide);
-  const auto grown = draw_panels(plain(320, 240, kGray), std::vector<Panel>{{"", {{{100, 100, 100, 100}, 1, ""}}}}, {});
+  const auto grown =
+      draw_panels(plain(320, 240, kGray), std::vector<Panel>{{"", {{{100, 100, 100, 100}, 1, ""}}}}, {});
   EXPECT_EQ(grown.width, 640);
   EXPECT_EQ(pixel(grown, 200, grown.height - 480 + 300), class_color(1));
 }
@@ -112,7 +123,8 @@ TEST(Draw, classes_have_colors_of_their_own) {
 RgbImage noise() {
   auto image = plain(37, 23, {0, 0, 0});
   std::uint32_t state = 1;
-  for (auto& value : image.pixels) value = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  for (auto& value : image.pixels)
+    value = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
   return image;
 }
 
@@ -145,7 +157,9 @@ TEST(ImageFile, is_written_whole_and_a_folder_that_is_missing_is_named) {
   const TemporaryFolder folder;
   write_image(folder.path() / "a.png", noise(), ImageFormat::png);
   EXPECT_EQ(bytes_of(folder.path() / "a.png"), encode_image(noise(), ImageFormat::png));
-  EXPECT_NE(message_of<Error>([&] { write_image("/nowhere/a.png", noise(), ImageFormat::png); }).find("/nowhere"), std::string::npos);
+  EXPECT_NE(
+      message_of<Error>([&] { write_image("/nowhere/a.png", noise(), ImageFormat::png); }).find("/nowhere"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -141,7 +141,8 @@ TEST(Plot, the_axes_reach_to_points_that_are_only_to_be_shown) {
 }
 
 TEST(Plot, several_stand_one_below_the_other) {
-  const std::vector<Plot> plots{{"first", "", "", {{"a", {{0, 0}, {1, 1}}}}}, {"second", "", "", {{"b", {{0, 0}, {1, 1}}}}}};
+  const std::vector<Plot> plots{{"first", "", "", {{"a", {{0, 0}, {1, 1}}}}},
+                                {"second", "", "", {{"b", {{0, 0}, {1, 1}}}}}};
   const auto svg = stacked_svg_of(plots);
   EXPECT_TRUE(is_well_formed(svg));
   EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 800 1000\""));
