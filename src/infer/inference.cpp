@@ -194,7 +194,7 @@ class InferenceRun {
 }  // namespace
 
 int run_inference(const InferOptions& options, const MpiComm& world) {
-  if (world.world_size() != 1) throw UsageError("ssd_infer runs in one process; start it without mpirun");
+  SSD_EXPECT(world.world_size() == 1);
   return InferenceRun(options, find_placement(world)).run();
 }
 

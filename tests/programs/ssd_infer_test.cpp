@@ -166,6 +166,10 @@ TEST(SsdInfer, what_does_not_fit_is_one_line_and_an_exit_code) {
                                   "--output", never.string(), kPhotos.string()});
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_THAT(other.err, HasSubstr("SSD300 with resnet50"));
+  const auto ranks = run_program({SSD_MPIEXEC, "-np", "2", SSD_BIN_DIR "/ssd_infer", "--help"});
+  EXPECT_EQ(ranks.exit_code, 2);
+  EXPECT_THAT(ranks.err, HasSubstr("error: ssd_infer runs in one process; start it without mpirun\n"));
+  EXPECT_EQ(ranks.err.find("error:"), ranks.err.rfind("error:"));
   EXPECT_FALSE(fs::exists(never));
 }
 
