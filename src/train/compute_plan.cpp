@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "core/error.hpp"
@@ -50,9 +51,21 @@ void keep_freed_memory() {
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
+// LibTorch's own kernels (BatchNorm, ReLU, additions) stay with AVX2 unless told otherwise; with AVX-512 a BF16 step of
+// ResNet-18 takes a quarter less. Read at its first kernel, so it has to be said before; what the user says stands.
+void prefer_avx512_kernels() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    ::setenv("ATEN_CPU_CAPABILITY", "avx512", /*overwrite=*/0);
+  }
+#endif
+}
+
 }  // namespace
 
 CpuCapabilities find_cpu_capabilities() {
+  prefer_avx512_kernels();
   if (at::cpu::init_amx()) return {true, "AMX"};  // also asks the kernel for the tiles
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512bf16")) return {true, "AVX512-BF16"};

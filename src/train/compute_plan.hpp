@@ -27,6 +27,7 @@ struct CpuCapabilities {
   bool has_bfloat16 = false;  // AMX or AVX512-BF16
   std::string name;           // "AMX", "AVX512-BF16", "AVX512", "AVX2" or "baseline": for the log and checkpoints
 };
+// Call it before LibTorch computes anything: it also chooses the width of LibTorch's own kernels (ATEN_CPU_CAPABILITY).
 CpuCapabilities find_cpu_capabilities();
 
 // Note [Threads of a rank]
