@@ -118,7 +118,8 @@ std::string describe(const ComputePlan& plan, const TrainOptions& options, const
   return text + fmt::format("; per rank {} compute and {} loader threads", plan.compute_threads, plan.loader_threads);
 }
 
-std::unique_ptr<GradientCommunicator> make_gradient_communicator(const MpiComm& world, const ComputePlan& plan) {
+std::unique_ptr<GradientCommunicator> make_gradient_communicator(const MpiComm& world,
+                                                                  [[maybe_unused]] const ComputePlan& plan) {
   if (world.world_size() == 1) return nullptr;
 #if SSD_WITH_CUDA
   if (plan.device.is_cuda()) {

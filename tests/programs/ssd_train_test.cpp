@@ -180,7 +180,7 @@ TEST_P(BadStartTest, is_one_line_in_all_with_its_exit_code) {
 INSTANTIATE_TEST_SUITE_P(
     Table, BadStartTest,
     testing::Combine(
-        testing::Values(BadStart{"no_folder", {"--data", "/nowhere", "--device", "cpu"}, 1, "'/nowhere': no such folder"},
+        testing::Values(BadStart{"no_folder", {"--data", "/nowhere", "--device", "cpu"}, 1, "no folder '/nowhere'; give the folder that ssd_preprocess wrote, with --data or SSD_DATA"},
                         BadStart{"wrong_flag", {"--batch", "3"}, 2, "unrecognised option '--batch'; see ssd_train --help"},
                         BadStart{"no_checkpoint",
                                  {"--data", SSD_TEST_DATA "/coco_free", "--mode", "evaluation"},
