@@ -16,18 +16,6 @@ namespace {
 using test::field;
 using test::GoldenFile;
 
-std::string text_attribute(const std::string& object, const std::string& name) {
-  const hid_t file = H5Fopen(SSD_TEST_DATA "/golden/decode.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
-  const hid_t attribute = H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
-  const hid_t type = H5Aget_type(attribute);
-  std::string text(H5Tget_size(type), '\0');
-  H5Aread(attribute, type, text.data());
-  H5Tclose(type);
-  H5Aclose(attribute);
-  H5Fclose(file);
-  return text.substr(0, text.find('\0'));
-}
-
 struct DecodeCase {
   torch::Tensor locations, confidences;
 };
@@ -36,7 +24,7 @@ DecodeCase load_case(const GoldenFile& file, int k, const std::string& group) {
   const auto images = file.attribute<std::int64_t>(group, "images");
   const auto tag = fmt::format("{}_{}", k, file.attribute<std::int64_t>(group, "salt"));
   DecodeCase out;
-  if (text_attribute(group, "base") == "zero") {
+  if (file.text_attribute(group, "base") == "zero") {
     out = {torch::zeros({images, 4, kDefaultBoxCount}), torch::zeros({images, 81, kDefaultBoxCount})};
   } else {
     out = {field({images, 4, kDefaultBoxCount}, "decode_ploc_" + tag, file.attribute<double>(group, "ploc_scale")),
@@ -77,7 +65,7 @@ class GoldenDecode : public testing::TestWithParam<int> {};
 TEST_P(GoldenDecode, gives_the_reference_detections_in_its_order) {
   const GoldenFile file(SSD_TEST_DATA "/golden/decode.h5");
   const auto group = fmt::format("case_{:02}", GetParam());
-  const auto name = text_attribute(group, "name") + " " + text_attribute(group, "note");
+  const auto name = file.text_attribute(group, "name") + " " + file.text_attribute(group, "note");
   const bool has_ties = name.find("ties") != std::string::npos;
   const bool has_infinities = name.find("nonfinite") != std::string::npos;
   const auto input = load_case(file, GetParam(), group);

@@ -24,18 +24,6 @@ const GoldenFile& loss_file() {
   return file;
 }
 
-std::string text_attribute(const std::string& object, const std::string& name) {
-  const hid_t file = H5Fopen(SSD_TEST_DATA "/golden/loss.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
-  const hid_t attribute = H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
-  const hid_t type = H5Aget_type(attribute);
-  std::string text(H5Tget_size(type), '\0');
-  H5Aread(attribute, type, text.data());
-  H5Tclose(type);
-  H5Aclose(attribute);
-  H5Fclose(file);
-  return text.substr(0, text.find('\0'));
-}
-
 // Ground truth of one image by the dataset's target number: boxes cxcywh (8732, 4) and labels (8732).
 std::pair<torch::Tensor, torch::Tensor> ground_truth(int target, int synthetic_bound, const std::string& label_name) {
   static const GoldenFile default_file(SSD_TEST_DATA "/golden/default_boxes.h5");
@@ -70,7 +58,7 @@ LossCase load_case(int k) {
   const auto group = fmt::format("case_{:02}", k);
   const auto& file = loss_file();
   const auto batch = file.attribute<std::int64_t>(group, "batch");
-  const auto rule = text_attribute(group, "plabel_rule");
+  const auto rule = file.text_attribute(group, "plabel_rule");
   const double scale = file.attribute<double>(group, "plabel_scale");
   const auto name = fmt::format("plabel_{}", k);
   LossCase out;

@@ -53,6 +53,18 @@ class GoldenFile {
     return value;
   }
 
+  std::string text_attribute(const std::string& object, const std::string& name) const {
+    const hid_t id = H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
+    if (id < 0) throw std::runtime_error("no attribute " + name + " of " + object);
+    const hid_t type = H5Aget_type(id);
+    std::string text(H5Tget_size(type), '\0');
+    const bool is_read = H5Aread(id, type, text.data()) >= 0;
+    H5Tclose(type);
+    H5Aclose(id);
+    if (!is_read) throw std::runtime_error("cannot read attribute " + name + " of " + object);
+    return text.substr(0, text.find('\0'));
+  }
+
  private:
   hid_t file_;
 };
