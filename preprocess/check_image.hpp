@@ -24,9 +24,9 @@ struct CheckedImage {
   std::vector<std::byte> jpeg;  // empty where there is a problem
 };
 
-// The raster that the JSON's boxes are drawn on: width and height (pixels, upright) and the EXIF orientation to apply.
-// The size of the JSON decides: that of the stored raster: nothing is turned; that of the turned one: it is; none: the
-// picture as stored. Returns false where it fits neither.
+// The raster that the JSON's boxes are drawn on: width and height (pixels, upright) and the EXIF orientation
+// to apply. The size of the JSON decides: that of the stored raster: nothing is turned; that of the turned
+// one: it is; none: the picture as stored. Returns false where it fits neither.
 struct Raster {
   int width = 0;
   int height = 0;

@@ -1,4 +1,5 @@
-// What was found wrong, grouped by kind: every one is counted, the first of each kind are listed. Not thread safe.
+// What was found wrong, grouped by kind: every one is counted, the first of each kind are listed. Not thread
+// safe.
 #pragma once
 
 #include <cstddef>

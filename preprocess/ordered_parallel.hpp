@@ -1,5 +1,5 @@
-// Work on items in threads, results taken in the items' order by the calling thread: the outcome does not depend on the
-// number of threads.
+// Work on items in threads, results taken in the items' order by the calling thread: the outcome does not
+// depend on the number of threads.
 #pragma once
 
 #include <condition_variable>
@@ -19,8 +19,8 @@ struct OrderedParallelOptions {
 };
 
 // make(worker, i) -> Result runs in the threads for i in [0, count), each with a Worker of its own;
-// take(i, Result&&) runs in the calling thread for i = 0, 1, ... An exception of either ends the work and leaves here,
-// after all threads have ended.
+// take(i, Result&&) runs in the calling thread for i = 0, 1, ... An exception of either ends the work and
+// leaves here, after all threads have ended.
 template <class Worker, class Result, class Make, class Take>
 void ordered_parallel(std::size_t count, OrderedParallelOptions options, Make make, Take take) {
   struct Slot {

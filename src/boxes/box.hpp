@@ -13,7 +13,9 @@ inline BoxCxcywh cxcywh_of(const BoxLtrb& box) {
   return {0.5F * (box[0] + box[2]), 0.5F * (box[1] + box[3]), box[2] - box[0], box[3] - box[1]};
 }
 
-inline float area_of(const BoxLtrb& box) { return (box[2] - box[0]) * (box[3] - box[1]); }
+inline float area_of(const BoxLtrb& box) {
+  return (box[2] - box[0]) * (box[3] - box[1]);
+}
 
 // Intersection over union in float32. Two boxes of no size give NaN.
 inline float iou(const BoxLtrb& a, const BoxLtrb& b) {

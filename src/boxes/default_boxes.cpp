@@ -30,7 +30,9 @@ std::vector<Shape> shapes_of(std::size_t map) {
 }
 
 // Computed in double, rounded once, then clamped.
-float rounded(double value) { return std::clamp(static_cast<float>(value), 0.0F, 1.0F); }
+float rounded(double value) {
+  return std::clamp(static_cast<float>(value), 0.0F, 1.0F);
+}
 
 BoxLtrb ltrb_of(const BoxCxcywh& box) {
   const auto [cx, cy, width, height] = box;

@@ -23,12 +23,12 @@ struct Columns {
   const float* area;
 };
 
-// IoU of one ground truth with a block of default boxes; keeps the best ground truth of each. Returns the bits of the
-// block's highest IoU: floats that are not negative have the order of their bits, and integers have a maximum that
-// vectorises.
-__attribute__((target_clones("avx512f", "avx2", "default")))
-std::int32_t match_block(const Columns& boxes, const BoxLtrb& truth, std::int32_t truth_index, float* __restrict ious,
-                         float* __restrict best_iou, std::int32_t* __restrict best) {
+// IoU of one ground truth with a block of default boxes; keeps the best ground truth of each. Returns the
+// bits of the block's highest IoU: floats that are not negative have the order of their bits, and integers
+// have a maximum that vectorises.
+__attribute__((target_clones("avx512f", "avx2", "default"))) std::int32_t match_block(
+    const Columns& boxes, const BoxLtrb& truth, std::int32_t truth_index, float* __restrict ious,
+    float* __restrict best_iou, std::int32_t* __restrict best) {
   const float truth_area = area_of(truth);
   std::int32_t highest = 0;
   for (int i = 0; i < kBlock; ++i) {
@@ -45,7 +45,8 @@ std::int32_t match_block(const Columns& boxes, const BoxLtrb& truth, std::int32_
 }
 
 void expect_proper(const BoxLtrb& box) {
-  SSD_EXPECT(std::isfinite(box[0]) && std::isfinite(box[1]) && std::isfinite(box[2]) && std::isfinite(box[3]));
+  SSD_EXPECT(std::isfinite(box[0]) && std::isfinite(box[1]) && std::isfinite(box[2]) &&
+             std::isfinite(box[3]));
   SSD_EXPECT(box[0] <= box[2] && box[1] <= box[3]);
 }
 
@@ -53,8 +54,14 @@ void expect_proper(const BoxLtrb& box) {
 
 // The padding: no point in common with anything, area 1 so that the IoU is 0 and never 0/0.
 BoxMatcher::BoxMatcher()
-    : left_(kPadded, 1e30F), top_(kPadded, 1e30F), right_(kPadded, 1e30F), bottom_(kPadded, 1e30F),
-      area_(kPadded, 1.0F), iou_(kPadded), best_iou_(kPadded), best_(kPadded) {
+    : left_(kPadded, 1e30F),
+      top_(kPadded, 1e30F),
+      right_(kPadded, 1e30F),
+      bottom_(kPadded, 1e30F),
+      area_(kPadded, 1.0F),
+      iou_(kPadded),
+      best_iou_(kPadded),
+      best_(kPadded) {
   const std::vector<BoxLtrb>& boxes = default_boxes().ltrb;
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     left_[i] = boxes[i][0];
@@ -78,8 +85,8 @@ void BoxMatcher::match(std::span<const BoxLtrb> boxes, std::span<std::int32_t> m
     for (std::size_t block = 0; block < kBlockCount; ++block) {
       const std::size_t at = block * kBlock;
       const Columns columns{&left_[at], &top_[at], &right_[at], &bottom_[at], &area_[at]};
-      const std::int32_t value = match_block(columns, boxes[truth], static_cast<std::int32_t>(truth), &iou_[at],
-                                             &best_iou_[at], &best_[at]);
+      const std::int32_t value = match_block(columns, boxes[truth], static_cast<std::int32_t>(truth),
+                                             &iou_[at], &best_iou_[at], &best_[at]);
       if (value > highest) {  // strict: the first default box among equals
         highest = value;
         highest_block = block;
@@ -102,7 +109,8 @@ std::array<float, 4> location_target(const BoxLtrb& box, const BoxCxcywh& defaul
   const BoxCxcywh truth = cxcywh_of(box);
   return {(truth[0] - default_box[0]) / default_box[2] / kCentreVariance,
           (truth[1] - default_box[1]) / default_box[3] / kCentreVariance,
-          std::log(truth[2] / default_box[2]) / kSizeVariance, std::log(truth[3] / default_box[3]) / kSizeVariance};
+          std::log(truth[2] / default_box[2]) / kSizeVariance,
+          std::log(truth[3] / default_box[3]) / kSizeVariance};
 }
 
 }  // namespace ssd

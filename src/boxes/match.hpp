@@ -1,7 +1,7 @@
 // Which ground truth each default box has to predict: Liu et al. 2016, section 2.2 "Matching strategy".
-// A default box takes the ground truth of its highest IoU if that is above 0.5; then every ground truth takes its best
-// default box, the later ones last. Equal IoUs: the first ground truth, the first default box. IoU is float32 without
-// fused multiply-add, so that exact ties fall the same way on every machine.
+// A default box takes the ground truth of its highest IoU if that is above 0.5; then every ground truth takes
+// its best default box, the later ones last. Equal IoUs: the first ground truth, the first default box. IoU
+// is float32 without fused multiply-add, so that exact ties fall the same way on every machine.
 #pragma once
 
 #include <array>
@@ -28,9 +28,9 @@ class BoxMatcher {
  private:
   // Default boxes as columns, padded with boxes that meet nothing.
   std::vector<float> left_, top_, right_, bottom_, area_;
-  std::vector<float> iou_;          // with the ground truth at hand
-  std::vector<float> best_iou_;     // of each default box so far
-  std::vector<std::int32_t> best_;  // its ground truth
+  std::vector<float> iou_;           // with the ground truth at hand
+  std::vector<float> best_iou_;      // of each default box so far
+  std::vector<std::int32_t> best_;   // its ground truth
   std::vector<std::size_t> forced_;  // best default box of each ground truth
 };
 

@@ -28,7 +28,8 @@ struct ClassBoxes {
 
   // The same order of operations as iou(), which exact halves depend on.
   void suppress_after(std::size_t kept, float iou_threshold) {
-    const float kept_left = left[kept], kept_top = top[kept], kept_right = right[kept], kept_bottom = bottom[kept];
+    const float kept_left = left[kept], kept_top = top[kept], kept_right = right[kept],
+                kept_bottom = bottom[kept];
     const float kept_area = area[kept];
     for (std::size_t i = kept + 1; i < left.size(); ++i) {
       const float width = std::max(std::min(kept_right, right[i]) - std::max(kept_left, left[i]), 0.0F);
@@ -73,7 +74,8 @@ std::vector<std::size_t> suppress(const NmsCandidates& candidates, const NmsOpti
   }
 
   std::stable_sort(kept.begin(), kept.end(), [&](std::size_t a, std::size_t b) {
-    return candidates.scores[a] > candidates.scores[b];  // stable: classes in order, then the order of suppression
+    return candidates.scores[a] >
+           candidates.scores[b];  // stable: classes in order, then the order of suppression
   });
   kept.resize(std::min(kept.size(), static_cast<std::size_t>(options.max_output)));
   return kept;

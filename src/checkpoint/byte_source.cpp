@@ -22,15 +22,15 @@ namespace {
 
 void ByteSource::read(std::uint64_t offset, std::span<std::byte> buffer) const {
   SSD_VALIDATE(offset <= size() && size() - offset >= buffer.size(),
-               "{} bytes at {} lie beyond the end of the file ({} bytes); it is cut short or damaged", buffer.size(),
-               offset, size());
+               "{} bytes at {} lie beyond the end of the file ({} bytes); it is cut short or damaged",
+               buffer.size(), offset, size());
   read_within(offset, buffer);
 }
 
 std::vector<std::byte> ByteSource::read(std::uint64_t offset, std::uint64_t bytes) const {
   SSD_VALIDATE(offset <= size() && size() - offset >= bytes,
-               "{} bytes at {} lie beyond the end of the file ({} bytes); it is cut short or damaged", bytes, offset,
-               size());
+               "{} bytes at {} lie beyond the end of the file ({} bytes); it is cut short or damaged", bytes,
+               offset, size());
   std::vector<std::byte> buffer(bytes);
   read_within(offset, buffer);
   return buffer;
@@ -57,7 +57,9 @@ FileSource::FileSource(std::filesystem::path path) : path_(std::move(path)) {
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
-FileSource::~FileSource() { ::close(descriptor_); }
+FileSource::~FileSource() {
+  ::close(descriptor_);
+}
 
 void FileSource::read_within(std::uint64_t offset, std::span<std::byte> buffer) const {
   constexpr std::size_t kLargestRead = std::size_t{1} << 30;  // one read call gives less than 2 GiB

@@ -17,9 +17,12 @@ namespace {
 Value read_any(const ByteSource& source) {
   const auto head = source.read(0, std::min<std::uint64_t>(source.size(), kForeignHeadBytes));
   switch (container_of(head)) {
-    case Container::zip: return read_torch_archive(source);
-    case Container::legacy: return read_legacy(source);
-    case Container::foreign: break;
+    case Container::zip:
+      return read_torch_archive(source);
+    case Container::legacy:
+      return read_legacy(source);
+    case Container::foreign:
+      break;
   }
   throw Error(fmt::format("it is {}; a file written by torch.save is expected", describe_foreign_file(head)));
 }
@@ -50,7 +53,9 @@ CheckpointItem read_checkpoint_file(const std::filesystem::path& path) {
   }
 }
 
-Value read_checkpoint_bytes(std::span<const std::byte> bytes) { return read_any(MemorySource(bytes)); }
+Value read_checkpoint_bytes(std::span<const std::byte> bytes) {
+  return read_any(MemorySource(bytes));
+}
 
 void write_checkpoint_file(const std::filesystem::path& path, const Value& root) {
   AtomicFile file(path);

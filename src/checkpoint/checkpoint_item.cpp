@@ -13,7 +13,8 @@ std::string name_of(const Dict::Key& key) {
 }  // namespace
 
 Error CheckpointItem::error(const std::string& problem) const {
-  const auto where = path_.empty() ? std::string("the object in the file") : "'" + printable(path_, 200) + "'";
+  const auto where =
+      path_.empty() ? std::string("the object in the file") : "'" + printable(path_, 200) + "'";
   return Error(fmt::format("checkpoint '{}': {} {}", source_, where, problem));
 }
 
@@ -48,11 +49,21 @@ std::vector<CheckpointItem> CheckpointItem::items() const {
   return all;
 }
 
-bool CheckpointItem::boolean() const { return get<bool>("bool"); }
-std::int64_t CheckpointItem::integer() const { return get<std::int64_t>("int"); }
-const std::string& CheckpointItem::text() const { return get<std::string>("str"); }
-const Dict& CheckpointItem::dict() const { return get<Dict>("dict"); }
-const TensorValue& CheckpointItem::tensor() const { return get<TensorValue>("tensor"); }
+bool CheckpointItem::boolean() const {
+  return get<bool>("bool");
+}
+std::int64_t CheckpointItem::integer() const {
+  return get<std::int64_t>("int");
+}
+const std::string& CheckpointItem::text() const {
+  return get<std::string>("str");
+}
+const Dict& CheckpointItem::dict() const {
+  return get<Dict>("dict");
+}
+const TensorValue& CheckpointItem::tensor() const {
+  return get<TensorValue>("tensor");
+}
 
 double CheckpointItem::number() const {
   if (const auto* whole = value_.get_if<std::int64_t>()) return static_cast<double>(*whole);

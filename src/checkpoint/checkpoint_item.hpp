@@ -1,6 +1,7 @@
-// A value of a checkpoint file together with the way to it, so that what is missing or of the wrong kind is named:
-// "checkpoint 'epoch_3.pt': 'optimizer/param_groups/0/lr' is missing". Cheap to copy. Texts, dicts and tensors that
-// it gives back live as long as an item above them does. Every member that cannot give what is asked for throws Error.
+// A value of a checkpoint file together with the way to it, so that what is missing or of the wrong kind is
+// named: "checkpoint 'epoch_3.pt': 'optimizer/param_groups/0/lr' is missing". Cheap to copy. Texts, dicts and
+// tensors that it gives back live as long as an item above them does. Every member that cannot give what is
+// asked for throws Error.
 #pragma once
 
 #include <cstdint>

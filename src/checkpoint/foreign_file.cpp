@@ -23,10 +23,12 @@ Container container_of(std::span<const std::byte> head) {
 std::string describe_foreign_file(std::span<const std::byte> head) {
   const auto text = text_of(head);
   if (text.empty()) return "an empty file";
-  if (text.starts_with("version https://git-lfs")) return "a Git LFS pointer instead of the file (git lfs pull fetches it)";
+  if (text.starts_with("version https://git-lfs"))
+    return "a Git LFS pointer instead of the file (git lfs pull fetches it)";
   if (text.starts_with("\x89HDF\r\n")) return "an HDF5 file";
   if (text.size() > 9 && text.substr(8, 2) == "{\"") return "a safetensors file";
-  if (text.size() > 262 && text.substr(257, 5) == "ustar") return "a tar file (as torch wrote before version 0.2)";
+  if (text.size() > 262 && text.substr(257, 5) == "ustar")
+    return "a tar file (as torch wrote before version 0.2)";
   if (text.starts_with("<!") || text.starts_with("<h") || text.starts_with("<H")) {
     return "an HTML page (a failed download?)";
   }

@@ -54,7 +54,8 @@ std::vector<NamedStorage*> storages_in_order(const Value& keys, std::vector<Name
   for (const auto& key : list->items) {
     const auto* text = key.get_if<std::string>();
     auto node = text == nullptr ? decltype(by_key)::node_type() : by_key.extract(*text);
-    SSD_VALIDATE(!node.empty(), "the old format's list of storages names '{}', which no tensor uses or which is there twice",
+    SSD_VALIDATE(!node.empty(),
+                 "the old format's list of storages names '{}', which no tensor uses or which is there twice",
                  printable(key_text(key)));
     order.push_back(node.mapped());
   }
@@ -71,8 +72,8 @@ Value read_legacy(const ByteSource& source) {
                "it begins as a pickle but not with the magic number of torch.save");
   const auto version = pickles.next();
   const auto* protocol = version.root.get_if<std::int64_t>();
-  SSD_VALIDATE(protocol != nullptr && *protocol == kProtocolVersion, "the old format has a version other than {}",
-               kProtocolVersion);
+  SSD_VALIDATE(protocol != nullptr && *protocol == kProtocolVersion,
+               "the old format has a version other than {}", kProtocolVersion);
   check_machine(pickles.next().root);
   auto object = pickles.next();
   const auto keys = pickles.next();
@@ -80,8 +81,8 @@ Value read_legacy(const ByteSource& source) {
   for (auto* storage : storages_in_order(keys.root, object.storages)) {
     const auto count = load_little_endian<std::int64_t>(source.read(position, 8), 0);
     SSD_VALIDATE(count >= 0 && static_cast<std::uint64_t>(count) == storage->elements,
-                 "storage '{}' has {} elements in front of its data, {} expected", printable(storage->key), count,
-                 storage->elements);
+                 "storage '{}' has {} elements in front of its data, {} expected", printable(storage->key),
+                 count, storage->elements);
     *storage->storage = *make_storage(source.read(position + 8, storage->bytes()));
     position += 8 + storage->bytes();
   }

@@ -12,7 +12,8 @@
 
 namespace ssd {
 
-static_assert(std::endian::native == std::endian::little, "files are read and written as the memory has them");
+static_assert(std::endian::native == std::endian::little,
+              "files are read and written as the memory has them");
 
 template <std::integral T>
 T load_little_endian(std::span<const std::byte> bytes, std::size_t offset) {

@@ -16,9 +16,10 @@ std::optional<CheckpointItem> own_section_of(const CheckpointItem& root) {
   if (!section) return std::nullopt;
   const auto version = section->at("format_version");
   if (version.integer() < 1 || version.integer() > kCheckpointFormatVersion) {
-    throw version.error(fmt::format("is {} (this build reads 1 to {}); resume with the version of the program that "
-                                    "wrote it",
-                                    version.integer(), kCheckpointFormatVersion));
+    throw version.error(
+        fmt::format("is {} (this build reads 1 to {}); resume with the version of the program that "
+                    "wrote it",
+                    version.integer(), kCheckpointFormatVersion));
   }
   return section;
 }

@@ -1,4 +1,5 @@
-// The key "ssd" of a checkpoint: what this program stores beyond the reference's keys. FORMAT.md lists its contents.
+// The key "ssd" of a checkpoint: what this program stores beyond the reference's keys. FORMAT.md lists its
+// contents.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ inline constexpr std::int64_t kCheckpointFormatVersion = 1;
 // A section to add keys to: it has format_version and producer.
 Dict make_own_section();
 
-// The section of a file; empty where the reference wrote it. Throws Error for a version newer than this build's.
+// The section of a file; empty where the reference wrote it. Throws Error for a version newer than this
+// build's.
 std::optional<CheckpointItem> own_section_of(const CheckpointItem& root);
 
 }  // namespace ssd

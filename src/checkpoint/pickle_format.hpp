@@ -1,5 +1,5 @@
-// The opcodes of the pickle protocols 2 and 3 that are read, and the globals. Source of the numbers: CPython's
-// Lib/pickletools.py. What is not in here is refused by the reader; see FORMAT.md.
+// The opcodes of the pickle protocols 2 and 3 that are read, and the globals. Source of the numbers:
+// CPython's Lib/pickletools.py. What is not in here is refused by the reader; see FORMAT.md.
 #pragma once
 
 #include <cstddef>
@@ -46,11 +46,12 @@ enum class Opcode : std::uint8_t {
   long_binget = 'j',
 };
 
-// Containers within containers; a checkpoint has about five levels. Bounds recursion over values, destructors included.
+// Containers within containers; a checkpoint has about five levels. Bounds recursion over values, destructors
+// included.
 inline constexpr int kMaxDepth = 64;
 
-// Bounds on what a hostile pickle can make: some hundred MB. A checkpoint of ResNet-152 with momentum has 0.4 MB and
-// 10,000 containers, those that describe its tensors included.
+// Bounds on what a hostile pickle can make: some hundred MB. A checkpoint of ResNet-152 with momentum has 0.4
+// MB and 10,000 containers, those that describe its tensors included.
 inline constexpr std::size_t kMaxContainers = std::size_t{1} << 18;
 inline constexpr std::size_t kMaxPickleBytes = std::size_t{4} << 20;
 

@@ -20,8 +20,8 @@ class PickleInput {
   std::size_t position() const { return position_; }
 
   std::string_view take(std::uint64_t count) {
-    SSD_VALIDATE(count <= bytes_.size() - position_, "the pickle is cut short: {} bytes expected at byte {}", count,
-                 position_);
+    SSD_VALIDATE(count <= bytes_.size() - position_, "the pickle is cut short: {} bytes expected at byte {}",
+                 count, position_);
     const std::string_view taken(reinterpret_cast<const char*>(bytes_.data()) + position_, count);
     position_ += count;
     return taken;

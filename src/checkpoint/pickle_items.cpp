@@ -30,7 +30,9 @@ int deeper(int depth, int child) {
 
 }  // namespace
 
-Item make_dict(Dict::Kind kind) { return std::make_shared<OpenDict>(OpenDict{std::make_shared<Dict>(kind)}); }
+Item make_dict(Dict::Kind kind) {
+  return std::make_shared<OpenDict>(OpenDict{std::make_shared<Dict>(kind)});
+}
 
 Item make_tuple(std::vector<Item> items) {
   auto tuple = std::make_shared<OpenTuple>();
@@ -48,7 +50,8 @@ void append(OpenList& list, const std::vector<Item>& items) {
 }
 
 void set_items(OpenDict& dict, const std::vector<Item>& keys_and_values) {
-  SSD_VALIDATE(keys_and_values.size() % 2 == 0, "the pickle makes a dict from an odd number of keys and values");
+  SSD_VALIDATE(keys_and_values.size() % 2 == 0,
+               "the pickle makes a dict from an odd number of keys and values");
   for (std::size_t i = 0; i < keys_and_values.size(); i += 2) {
     dict.depth = deeper(dict.depth, enclose(keys_and_values[i + 1]));
     SSD_VALIDATE(!dict.placed, "the pickle changes a dict that lies in another, or in itself");

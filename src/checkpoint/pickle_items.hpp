@@ -14,14 +14,21 @@ namespace ssd::pickle {
 
 // The functions and classes that a pickle may call. None of them is looked up anywhere: each is a branch of
 // ObjectBuilder::call().
-enum class Callable { ordered_dict, counter, rebuild_tensor, rebuild_tensor_v2, rebuild_parameter, codecs_encode };
+enum class Callable {
+  ordered_dict,
+  counter,
+  rebuild_tensor,
+  rebuild_tensor_v2,
+  rebuild_parameter,
+  codecs_encode
+};
 
 struct StorageRef {
   std::size_t index;  // in ObjectBuilder's storages
 };
 
-// A list or dict may grow until it is put into another container. One that grew afterwards would allow cycles and
-// escape the bound on depth; the pickles of trees never do it.
+// A list or dict may grow until it is put into another container. One that grew afterwards would allow cycles
+// and escape the bound on depth; the pickles of trees never do it.
 struct OpenList {
   std::shared_ptr<List> list = std::make_shared<List>();
   int depth = 1;

@@ -34,8 +34,8 @@ std::int64_t integer_of(const Item& item, const char* what) {
 
 std::vector<std::int64_t> integers_of(const Item& item, const char* what) {
   const auto* items = tuple_items(item);
-  SSD_VALIDATE(items != nullptr && items->size() <= kMostDimensions, "a tensor's {} is no tuple of at most {} integers",
-               what, kMostDimensions);
+  SSD_VALIDATE(items != nullptr && items->size() <= kMostDimensions,
+               "a tensor's {} is no tuple of at most {} integers", what, kMostDimensions);
   std::vector<std::int64_t> numbers;
   for (const auto& inner : *items) numbers.push_back(integer_of(inner, what));
   return numbers;
@@ -49,7 +49,8 @@ bool is_none(const Item& item) {
 // Python makes a dict for the call alone, so that dict itself becomes the Counter: nothing is copied.
 Item counter(const std::vector<Item>& arguments) {
   const auto* dict = arguments.size() == 1 ? std::get_if<DictPtr>(&arguments[0]) : nullptr;
-  SSD_VALIDATE(dict != nullptr && (*dict)->dict->kind() == Dict::Kind::plain, "a Counter is not made from a dict");
+  SSD_VALIDATE(dict != nullptr && (*dict)->dict->kind() == Dict::Kind::plain,
+               "a Counter is not made from a dict");
   (*dict)->dict->set_kind(Dict::Kind::counter);
   return *dict;
 }
@@ -63,8 +64,9 @@ Item find_global(std::string_view module, std::string_view name) {
   for (const auto& global : kGlobals) {
     if (global.module == module && global.name == name) return global.callable;
   }
-  throw Error(fmt::format("it refers to {}.{}, which is not read here and never run; save plain values and tensors only",
-                          printable(module), printable(name)));
+  throw Error(fmt::format(
+      "it refers to {}.{}, which is not read here and never run; save plain values and tensors only",
+      printable(module), printable(name)));
 }
 
 Item ObjectBuilder::call(const Item& callee, const Item& arguments) {
@@ -75,14 +77,18 @@ Item ObjectBuilder::call(const Item& callee, const Item& arguments) {
     case Callable::ordered_dict:
       SSD_VALIDATE(items->empty(), "an OrderedDict is made from {} arguments (0 expected)", items->size());
       return make_dict(Dict::Kind::ordered);
-    case Callable::counter: return counter(*items);
-    case Callable::rebuild_tensor: return tensor(*items, 4, 4);
-    case Callable::rebuild_tensor_v2: return tensor(*items, 6, 7);
+    case Callable::counter:
+      return counter(*items);
+    case Callable::rebuild_tensor:
+      return tensor(*items, 4, 4);
+    case Callable::rebuild_tensor_v2:
+      return tensor(*items, 6, 7);
     case Callable::rebuild_parameter:
       SSD_VALIDATE(items->size() == 3 && value_of<TensorValue>((*items)[0]) != nullptr,
                    "a parameter is not made from a tensor");
       return (*items)[0];
-    case Callable::codecs_encode: return encoded(*items);
+    case Callable::codecs_encode:
+      return encoded(*items);
   }
   throw Error("the pickle calls what is no function");
 }
@@ -91,24 +97,27 @@ Item ObjectBuilder::call(const Item& callee, const Item& arguments) {
 Item ObjectBuilder::encoded(const std::vector<Item>& arguments) {
   const auto* text = arguments.size() == 2 ? value_of<std::string>(arguments[0]) : nullptr;
   const auto* encoding = arguments.size() == 2 ? value_of<std::string>(arguments[1]) : nullptr;
-  SSD_VALIDATE(text != nullptr && encoding != nullptr && *encoding == "latin1", "bytes are not written as latin1 text");
+  SSD_VALIDATE(text != nullptr && encoding != nullptr && *encoding == "latin1",
+               "bytes are not written as latin1 text");
   // A text of the pickle could be encoded over and over again.
   SSD_VALIDATE(text->size() <= bytes_left_, "the pickle's bytes objects are larger than the pickle");
   bytes_left_ -= text->size();
   return Value(Bytes{utf8_to_latin1(*text)});
 }
 
-// ("storage", class, key, location, elements), and None in the old format. The location ("cpu", "cuda:0") is where the
-// tensor lived; all are read into memory.
+// ("storage", class, key, location, elements), and None in the old format. The location ("cpu", "cuda:0") is
+// where the tensor lived; all are read into memory.
 Item ObjectBuilder::storage(const Item& persistent_id) {
   const auto* items = tuple_items(persistent_id);
-  SSD_VALIDATE(items != nullptr && (items->size() == 5 || items->size() == 6), "a storage is not named by 5 objects");
+  SSD_VALIDATE(items != nullptr && (items->size() == 5 || items->size() == 6),
+               "a storage is not named by 5 objects");
   const auto* tag = value_of<std::string>((*items)[0]);
   const auto* dtype = std::get_if<DType>(&(*items)[1]);
   const auto* key = value_of<std::string>((*items)[2]);
   const auto* location = value_of<std::string>((*items)[3]);
-  SSD_VALIDATE(tag != nullptr && *tag == "storage" && dtype != nullptr && key != nullptr && location != nullptr,
-               "a storage is not named as torch.save does it");
+  SSD_VALIDATE(
+      tag != nullptr && *tag == "storage" && dtype != nullptr && key != nullptr && location != nullptr,
+      "a storage is not named as torch.save does it");
   SSD_VALIDATE(items->size() == 5 || is_none((*items)[5]),
                "storage '{}' is a view of another storage, as very old torch had it", printable(*key));
   return storage_named(*key, *dtype, integer_of((*items)[4], "storage size"));
@@ -116,24 +125,26 @@ Item ObjectBuilder::storage(const Item& persistent_id) {
 
 StorageRef ObjectBuilder::storage_named(const std::string& key, DType dtype, std::int64_t elements) {
   constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max() / 8;  // bytes fit 64 bits
-  SSD_VALIDATE(elements >= 0 && elements <= kMostElements, "storage '{}' has {} elements", printable(key), elements);
+  SSD_VALIDATE(elements >= 0 && elements <= kMostElements, "storage '{}' has {} elements", printable(key),
+               elements);
   const auto count = static_cast<std::uint64_t>(elements);
   const auto [found, inserted] = index_of_storage_.try_emplace(key, storages_.size());
   if (inserted) storages_.push_back({key, dtype, count, std::make_shared<Storage>()});
   const auto& known = storages_[found->second];
-  SSD_VALIDATE(known.dtype == dtype && known.elements == count, "storage '{}' is named with two types or sizes",
-               printable(key));
+  SSD_VALIDATE(known.dtype == dtype && known.elements == count,
+               "storage '{}' is named with two types or sizes", printable(key));
   return {found->second};
 }
 
 // (storage, offset, sizes, strides, requires_grad, hooks, metadata): the first four are what a tensor is.
 Item ObjectBuilder::tensor(const std::vector<Item>& arguments, std::size_t fewest, std::size_t most) const {
-  SSD_VALIDATE(arguments.size() >= fewest && arguments.size() <= most, "a tensor is made from {} arguments ({} expected)",
-               arguments.size(), fewest);
+  SSD_VALIDATE(arguments.size() >= fewest && arguments.size() <= most,
+               "a tensor is made from {} arguments ({} expected)", arguments.size(), fewest);
   const auto* storage = std::get_if<StorageRef>(&arguments[0]);
   SSD_VALIDATE(storage != nullptr, "a tensor has no storage");
   // The metadata mark a view that is conjugated or negated when it is used: other values than those stored.
-  SSD_VALIDATE(arguments.size() < 7 || is_none(arguments[6]), "a tensor carries metadata (a lazily changed view)");
+  SSD_VALIDATE(arguments.size() < 7 || is_none(arguments[6]),
+               "a tensor carries metadata (a lazily changed view)");
   const auto& named = storages_[storage->index];
   TensorValue made{named.dtype, integers_of(arguments[2], "size"), integers_of(arguments[3], "stride"),
                    integer_of(arguments[1], "offset"), named.storage};

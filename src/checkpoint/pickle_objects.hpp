@@ -1,4 +1,5 @@
-// The closed list of what a pickle may refer to and call, and the objects that come of it. Throws Error for all else.
+// The closed list of what a pickle may refer to and call, and the objects that come of it. Throws Error for
+// all else.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ class ObjectBuilder {
   std::unordered_map<std::string, std::size_t> index_of_storage_;
 };
 
-// BUILD. The only attribute that is accepted is the _metadata of a state_dict: versions of its modules, which no module
-// of this network needs. It is dropped.
+// BUILD. The only attribute that is accepted is the _metadata of a state_dict: versions of its modules, which
+// no module of this network needs. It is dropped.
 void check_attributes(const Item& object, const Item& attributes);
 
 }  // namespace ssd::pickle

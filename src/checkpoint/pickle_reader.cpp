@@ -25,7 +25,8 @@ class PickleReader {
     read_protocol();
     while (step(static_cast<Opcode>(input_.number<std::uint8_t>()))) {
     }
-    SSD_VALIDATE(stack_.size() == 1 && marks_.empty(), "the pickle ends with {} objects (1 expected)", stack_.size());
+    SSD_VALIDATE(stack_.size() == 1 && marks_.empty(), "the pickle ends with {} objects (1 expected)",
+                 stack_.size());
     return {to_value(pop()), objects_.take_storages(), input_.position()};
   }
 
@@ -41,41 +42,108 @@ class PickleReader {
   // Carries out one opcode; false after STOP.
   bool step(Opcode opcode) {
     switch (opcode) {
-      case Opcode::stop: return false;
-      case Opcode::mark: marks_.push_back(stack_.size()); break;
-      case Opcode::none: push(Value()); break;
-      case Opcode::new_true: push(Value(true)); break;
-      case Opcode::new_false: push(Value(false)); break;
-      case Opcode::binint: push(Value(input_.number<std::int32_t>())); break;
-      case Opcode::binint1: push(Value(input_.number<std::uint8_t>())); break;
-      case Opcode::binint2: push(Value(input_.number<std::uint16_t>())); break;
-      case Opcode::long1: push_integer(input_.number<std::uint8_t>()); break;
-      case Opcode::long4: push_integer(input_.number<std::uint32_t>()); break;
-      case Opcode::binfloat: push(Value(input_.big_endian_double())); break;
+      case Opcode::stop:
+        return false;
+      case Opcode::mark:
+        marks_.push_back(stack_.size());
+        break;
+      case Opcode::none:
+        push(Value());
+        break;
+      case Opcode::new_true:
+        push(Value(true));
+        break;
+      case Opcode::new_false:
+        push(Value(false));
+        break;
+      case Opcode::binint:
+        push(Value(input_.number<std::int32_t>()));
+        break;
+      case Opcode::binint1:
+        push(Value(input_.number<std::uint8_t>()));
+        break;
+      case Opcode::binint2:
+        push(Value(input_.number<std::uint16_t>()));
+        break;
+      case Opcode::long1:
+        push_integer(input_.number<std::uint8_t>());
+        break;
+      case Opcode::long4:
+        push_integer(input_.number<std::uint32_t>());
+        break;
+      case Opcode::binfloat:
+        push(Value(input_.big_endian_double()));
+        break;
       case Opcode::binunicode:
-      case Opcode::binstring: push_text(input_.number<std::uint32_t>()); break;
-      case Opcode::short_binstring: push_text(input_.number<std::uint8_t>()); break;
-      case Opcode::binbytes: push_bytes(input_.number<std::uint32_t>()); break;
-      case Opcode::short_binbytes: push_bytes(input_.number<std::uint8_t>()); break;
-      case Opcode::empty_list: push_container(std::make_shared<OpenList>()); break;
-      case Opcode::append: append(take_last(1)); break;
-      case Opcode::appends: append(take_to_mark()); break;
-      case Opcode::empty_tuple: push_container(make_tuple({})); break;
-      case Opcode::tuple: push_container(make_tuple(take_to_mark())); break;
-      case Opcode::tuple1: push_container(make_tuple(take_last(1))); break;
-      case Opcode::tuple2: push_container(make_tuple(take_last(2))); break;
-      case Opcode::tuple3: push_container(make_tuple(take_last(3))); break;
-      case Opcode::empty_dict: push_container(make_dict(Dict::Kind::plain)); break;
-      case Opcode::setitem: set_items(take_last(2)); break;
-      case Opcode::setitems: set_items(take_to_mark()); break;
-      case Opcode::global: push_global(); break;
-      case Opcode::reduce: reduce(); break;
-      case Opcode::build: build(); break;
-      case Opcode::binpersid: push(objects_.storage(pop())); break;
-      case Opcode::binput: memo_[input_.number<std::uint8_t>()] = top(); break;
-      case Opcode::long_binput: memo_[input_.number<std::uint32_t>()] = top(); break;
-      case Opcode::binget: push_memo(input_.number<std::uint8_t>()); break;
-      case Opcode::long_binget: push_memo(input_.number<std::uint32_t>()); break;
+      case Opcode::binstring:
+        push_text(input_.number<std::uint32_t>());
+        break;
+      case Opcode::short_binstring:
+        push_text(input_.number<std::uint8_t>());
+        break;
+      case Opcode::binbytes:
+        push_bytes(input_.number<std::uint32_t>());
+        break;
+      case Opcode::short_binbytes:
+        push_bytes(input_.number<std::uint8_t>());
+        break;
+      case Opcode::empty_list:
+        push_container(std::make_shared<OpenList>());
+        break;
+      case Opcode::append:
+        append(take_last(1));
+        break;
+      case Opcode::appends:
+        append(take_to_mark());
+        break;
+      case Opcode::empty_tuple:
+        push_container(make_tuple({}));
+        break;
+      case Opcode::tuple:
+        push_container(make_tuple(take_to_mark()));
+        break;
+      case Opcode::tuple1:
+        push_container(make_tuple(take_last(1)));
+        break;
+      case Opcode::tuple2:
+        push_container(make_tuple(take_last(2)));
+        break;
+      case Opcode::tuple3:
+        push_container(make_tuple(take_last(3)));
+        break;
+      case Opcode::empty_dict:
+        push_container(make_dict(Dict::Kind::plain));
+        break;
+      case Opcode::setitem:
+        set_items(take_last(2));
+        break;
+      case Opcode::setitems:
+        set_items(take_to_mark());
+        break;
+      case Opcode::global:
+        push_global();
+        break;
+      case Opcode::reduce:
+        reduce();
+        break;
+      case Opcode::build:
+        build();
+        break;
+      case Opcode::binpersid:
+        push(objects_.storage(pop()));
+        break;
+      case Opcode::binput:
+        memo_[input_.number<std::uint8_t>()] = top();
+        break;
+      case Opcode::long_binput:
+        memo_[input_.number<std::uint32_t>()] = top();
+        break;
+      case Opcode::binget:
+        push_memo(input_.number<std::uint8_t>());
+        break;
+      case Opcode::long_binget:
+        push_memo(input_.number<std::uint32_t>());
+        break;
       default:
         throw Error(fmt::format("pickle opcode 0x{:02x} at byte {} is not among those read here",
                                 static_cast<unsigned>(opcode), input_.position() - 1));
@@ -93,7 +161,8 @@ class PickleReader {
 
   void need(std::size_t count) const {
     const auto floor = marks_.empty() ? 0 : marks_.back();
-    SSD_VALIDATE(stack_.size() - floor >= count, "the pickle takes from an empty stack (byte {})", input_.position());
+    SSD_VALIDATE(stack_.size() - floor >= count, "the pickle takes from an empty stack (byte {})",
+                 input_.position());
   }
 
   Item& top() {
@@ -134,7 +203,8 @@ class PickleReader {
 
   void push_integer(std::uint32_t bytes) {
     constexpr std::uint32_t kMostBytes = 255;
-    SSD_VALIDATE(bytes <= kMostBytes, "the pickle holds an integer of {} bytes (at most {})", bytes, kMostBytes);
+    SSD_VALIDATE(bytes <= kMostBytes, "the pickle holds an integer of {} bytes (at most {})", bytes,
+                 kMostBytes);
     const auto digits = input_.take(bytes);
     if (bytes > 8) return push(Value(BigInteger{std::string(digits)}));
     const bool negative = !digits.empty() && static_cast<signed char>(digits.back()) < 0;
@@ -190,6 +260,8 @@ class PickleReader {
 
 }  // namespace
 
-Pickle read_pickle(std::span<const std::byte> bytes) { return PickleReader(bytes).read(); }
+Pickle read_pickle(std::span<const std::byte> bytes) {
+  return PickleReader(bytes).read();
+}
 
 }  // namespace ssd

@@ -1,6 +1,6 @@
-// Reads one pickle of a checkpoint file into a Value. No code is run: opcodes and globals are a closed list, anything
-// else is refused with the name of what was met. Memory is bounded by a small multiple of the pickle's size, nesting by
-// kMaxDepth. Throws Error; the text does not name the file.
+// Reads one pickle of a checkpoint file into a Value. No code is run: opcodes and globals are a closed list,
+// anything else is refused with the name of what was met. Memory is bounded by a small multiple of the
+// pickle's size, nesting by kMaxDepth. Throws Error; the text does not name the file.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace ssd {
 
-// A storage that the pickle names; its bytes lie elsewhere in the file. The tensors share `storage`, which has no bytes
-// until whoever read the pickle has filled it. Tensors are known to lie within `elements`.
+// A storage that the pickle names; its bytes lie elsewhere in the file. The tensors share `storage`, which
+// has no bytes until whoever read the pickle has filled it. Tensors are known to lie within `elements`.
 struct NamedStorage {
   std::string key;
   DType dtype = DType::float32;

@@ -179,6 +179,8 @@ class PickleWriter {
 
 }  // namespace
 
-WrittenPickle write_pickle(const Value& root) { return PickleWriter().write(root); }
+WrittenPickle write_pickle(const Value& root) {
+  return PickleWriter().write(root);
+}
 
 }  // namespace ssd

@@ -20,7 +20,8 @@ std::vector<NamedTensor> state_dict_of(const CheckpointItem& root) {
   std::vector<NamedTensor> tensors;
   for (const auto& [key, value] : model.dict().entries()) {
     const auto* name = key.get_if<std::string>();
-    if (name == nullptr) throw model.error("has the key " + key_text(key) + ", a number; names of tensors are expected");
+    if (name == nullptr)
+      throw model.error("has the key " + key_text(key) + ", a number; names of tensors are expected");
     tensors.push_back({*name, model.at(*name).tensor()});
   }
   if (tensors.empty()) throw model.error("holds no tensors; a state_dict is expected");

@@ -35,10 +35,14 @@ constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMaxRank = 16;
 constexpr std::int64_t kMaxRepeatedBytes = std::int64_t{1} << 30;
 
-const DTypeFacts& facts(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+const DTypeFacts& facts(DType dtype) {
+  return kDTypes[static_cast<std::size_t>(dtype)];
+}
 
-// Copies the row-major elements of dimension `dimension` and below, starting at element `start` of the storage.
-std::byte* copy_elements(const TensorValue& tensor, std::size_t dimension, std::int64_t start, std::byte* out) {
+// Copies the row-major elements of dimension `dimension` and below, starting at element `start` of the
+// storage.
+std::byte* copy_elements(const TensorValue& tensor, std::size_t dimension, std::int64_t start,
+                         std::byte* out) {
   const auto size = element_bytes(tensor.dtype);
   if (dimension == tensor.shape.size()) {
     std::memcpy(out, tensor.storage->bytes.data() + static_cast<std::size_t>(start) * size, size);
@@ -52,9 +56,15 @@ std::byte* copy_elements(const TensorValue& tensor, std::size_t dimension, std::
 
 }  // namespace
 
-std::size_t element_bytes(DType dtype) { return facts(dtype).bytes; }
-std::string_view dtype_name(DType dtype) { return facts(dtype).name; }
-std::string_view storage_class_name(DType dtype) { return facts(dtype).storage_class; }
+std::size_t element_bytes(DType dtype) {
+  return facts(dtype).bytes;
+}
+std::string_view dtype_name(DType dtype) {
+  return facts(dtype).name;
+}
+std::string_view storage_class_name(DType dtype) {
+  return facts(dtype).storage_class;
+}
 
 std::optional<DType> dtype_of_storage_class(std::string_view name) {
   for (const auto& entry : kDTypes) {
@@ -110,7 +120,8 @@ TensorValue borrow_tensor(DType dtype, std::vector<std::int64_t> shape, std::spa
 
 void validate_view(const TensorValue& tensor, std::uint64_t storage_elements) {
   const auto rank = tensor.shape.size();
-  SSD_VALIDATE(rank == tensor.strides.size(), "a tensor has {} sizes but {} strides", rank, tensor.strides.size());
+  SSD_VALIDATE(rank == tensor.strides.size(), "a tensor has {} sizes but {} strides", rank,
+               tensor.strides.size());
   SSD_VALIDATE(rank <= kMaxRank, "a tensor has {} dimensions (at most {})", rank, kMaxRank);
   SSD_VALIDATE(tensor.storage_offset >= 0, "a tensor has the storage offset {}", tensor.storage_offset);
   std::int64_t elements = 1;
@@ -128,7 +139,8 @@ void validate_view(const TensorValue& tensor, std::uint64_t storage_elements) {
     const auto stride = tensor.strides[i];
     SSD_VALIDATE(stride >= 0, "a tensor has the negative stride {}", stride);
     const auto steps = empty ? 0 : tensor.shape[i] - 1;
-    SSD_VALIDATE(steps == 0 || stride <= (kLargest - last) / steps, "a tensor's strides reach beyond 64 bits");
+    SSD_VALIDATE(steps == 0 || stride <= (kLargest - last) / steps,
+                 "a tensor's strides reach beyond 64 bits");
     last += steps * stride;
   }
   const auto needed = static_cast<std::uint64_t>(last) + (empty ? 0 : 1);

@@ -13,7 +13,8 @@
 namespace ssd {
 namespace {
 
-// Fixed, so that the file's contents do not depend on the name it is written under; torch.save's name for a stream.
+// Fixed, so that the file's contents do not depend on the name it is written under; torch.save's name for a
+// stream.
 constexpr std::string_view kTopFolder = "archive/";
 
 // Versions of the archive that torch reads (caffe2/serialize/versions.h); torch.save has written 3 since 1.6.
@@ -21,7 +22,8 @@ constexpr int kOldestVersion = 1, kNewestVersion = 10, kWrittenVersion = 3;
 
 std::string text_record(const ZipReader& zip, const std::string& name) {
   const auto* entry = zip.find(name);
-  SSD_VALIDATE(entry != nullptr && entry->bytes <= 64, "zip entry '{}' is missing or too long", printable(name));
+  SSD_VALIDATE(entry != nullptr && entry->bytes <= 64, "zip entry '{}' is missing or too long",
+               printable(name));
   const auto bytes = zip.read(name);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -33,8 +35,8 @@ std::string top_folder(const ZipReader& zip) {
   const auto folder = first.substr(0, first.find('/') + 1);
   for (const auto& [name, entry] : zip.entries()) {
     SSD_VALIDATE(!folder.empty() && name.starts_with(folder),
-                 "a zip archive, but not one of torch.save: '{}' and '{}' lie in no common folder", printable(first),
-                 printable(name));
+                 "a zip archive, but not one of torch.save: '{}' and '{}' lie in no common folder",
+                 printable(first), printable(name));
   }
   return folder;
 }
@@ -42,12 +44,14 @@ std::string top_folder(const ZipReader& zip) {
 void check_kind(const ZipReader& zip, const std::string& folder) {
   SSD_VALIDATE(zip.find(folder + "constants.pkl") == nullptr,
                "it is a TorchScript archive; save the state_dict with torch.save instead");
-  SSD_VALIDATE(zip.find(folder + "data.pkl") != nullptr, "a zip archive, but not one of torch.save: data.pkl is missing");
+  SSD_VALIDATE(zip.find(folder + "data.pkl") != nullptr,
+               "a zip archive, but not one of torch.save: data.pkl is missing");
   const auto text = text_record(zip, folder + "version");
   int version = 0;
   std::from_chars(text.data(), text.data() + text.size(), version);
-  SSD_VALIDATE(version >= kOldestVersion && version <= kNewestVersion, "the archive has version '{}' ({} to {} are read)",
-               printable(text), kOldestVersion, kNewestVersion);
+  SSD_VALIDATE(version >= kOldestVersion && version <= kNewestVersion,
+               "the archive has version '{}' ({} to {} are read)", printable(text), kOldestVersion,
+               kNewestVersion);
   if (zip.find(folder + "byteorder") == nullptr) return;  // older torch: little-endian
   const auto order = text_record(zip, folder + "byteorder");
   SSD_VALIDATE(order == "little", "its byte order is '{}' (only 'little' is read)", printable(order));
@@ -69,8 +73,8 @@ Value read_torch_archive(const ByteSource& source) {
   const auto folder = top_folder(zip);
   check_kind(zip, folder);
   const auto name = folder + "data.pkl";
-  SSD_VALIDATE(zip.find(name)->bytes <= kMaxPickleBytes, "data.pkl has {} bytes (at most {})", zip.find(name)->bytes,
-               kMaxPickleBytes);
+  SSD_VALIDATE(zip.find(name)->bytes <= kMaxPickleBytes, "data.pkl has {} bytes (at most {})",
+               zip.find(name)->bytes, kMaxPickleBytes);
   const auto bytes = zip.read(name);
   auto pickle = read_pickle(bytes);
   SSD_VALIDATE(pickle.consumed == bytes.size(), "data.pkl goes on after its end");

@@ -1,5 +1,5 @@
-// The zip archive of torch.save: <top folder>/data.pkl, data/0, data/1, ..., byteorder, version. Throws Error; the text
-// does not name the file.
+// The zip archive of torch.save: <top folder>/data.pkl, data/0, data/1, ..., byteorder, version. Throws
+// Error; the text does not name the file.
 #pragma once
 
 #include "checkpoint/byte_source.hpp"

@@ -9,7 +9,11 @@ namespace {
 char32_t take_code_point(std::string_view& text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
-  const std::size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+  const std::size_t length = first < 0x80       ? 1
+                             : first >> 5 == 6  ? 2
+                             : first >> 4 == 14 ? 3
+                             : first >> 3 == 30 ? 4
+                                                : 0;
   bool good = length != 0 && length <= text.size();
   char32_t point = length == 1 ? first : first & (0x7FU >> length);
   for (std::size_t i = 1; good && i < length; ++i) {
@@ -47,7 +51,8 @@ std::string utf8_to_latin1(std::string_view text) {
   std::string bytes;
   while (!text.empty()) {
     const auto point = take_code_point(text);
-    SSD_VALIDATE(point <= 0xFF, "bytes hold the code point {} (at most 255)", static_cast<std::uint32_t>(point));
+    SSD_VALIDATE(point <= 0xFF, "bytes hold the code point {} (at most 255)",
+                 static_cast<std::uint32_t>(point));
     bytes.push_back(static_cast<char>(point));
   }
   return bytes;

@@ -9,8 +9,8 @@ namespace ssd {
 // Throws Error for text that is not UTF-8.
 void validate_utf8(std::string_view text);
 
-// bytes as Python 2's protocol writes them: each byte as the code point of that number. decode throws Error for a code
-// point above 255.
+// bytes as Python 2's protocol writes them: each byte as the code point of that number. decode throws Error
+// for a code point above 255.
 std::string latin1_to_utf8(std::string_view bytes);
 std::string utf8_to_latin1(std::string_view text);
 

@@ -19,8 +19,9 @@ std::string_view Value::kind_name() const {
     constexpr std::string_view kNames[] = {"dict", "OrderedDict", "Counter"};
     return kNames[static_cast<std::size_t>(dict->kind())];
   }
-  constexpr std::string_view kNames[] = {"None",  "bool", "int",  "float", "str",   "bytes",
-                                         "int beyond 64 bits", "list", "tuple", "dict", "tensor"};
+  constexpr std::string_view kNames[] = {
+      "None", "bool",  "int",  "float", "str", "bytes", "int beyond 64 bits",
+      "list", "tuple", "dict", "tensor"};
   return kNames[what_.index()];
 }
 

@@ -1,6 +1,7 @@
-// The values a checkpoint file holds: Python's None, bool, int, float, str, bytes, list, tuple, dict, OrderedDict and
-// Counter, and tensors. A Value is cheap to copy: containers and texts are shared and cannot be changed once they are
-// inside a Value. So there are no cycles, and values may be read from several threads.
+// The values a checkpoint file holds: Python's None, bool, int, float, str, bytes, list, tuple, dict,
+// OrderedDict and Counter, and tensors. A Value is cheap to copy: containers and texts are shared and cannot
+// be changed once they are inside a Value. So there are no cycles, and values may be read from several
+// threads.
 #pragma once
 
 #include <concepts>
@@ -25,8 +26,8 @@ struct Bytes {
   std::string data;
 };
 
-// An integer that does not fit 64 bits, as two's complement, least byte first. Kept so that a file that has one can be
-// read; nothing computes with it.
+// An integer that does not fit 64 bits, as two's complement, least byte first. Kept so that a file that has
+// one can be read; nothing computes with it.
 struct BigInteger {
   std::string little_endian;
 };
@@ -44,8 +45,7 @@ class Value {
   Value() = default;  // None
   Value(bool value) : what_(value) {}
   template <std::integral Integer>
-    requires(!std::same_as<Integer, bool>)
-  Value(Integer value) : what_(static_cast<std::int64_t>(value)) {
+  requires(!std::same_as<Integer, bool>) Value(Integer value) : what_(static_cast<std::int64_t>(value)) {
     SSD_EXPECT(std::in_range<std::int64_t>(value));
   }
   Value(double value) : what_(value) {}
@@ -66,8 +66,8 @@ class Value {
   bool is_none() const { return std::holds_alternative<std::monostate>(what_); }
   std::string_view kind_name() const;  // "None", "bool", "int", ..., "OrderedDict", "tensor": for messages
 
-  // Null where the value is of another kind. T: bool, std::int64_t, double, std::string, Bytes, BigInteger, List,
-  // Tuple, Dict, TensorValue. A bool is no integer here and an integer no double.
+  // Null where the value is of another kind. T: bool, std::int64_t, double, std::string, Bytes, BigInteger,
+  // List, Tuple, Dict, TensorValue. A bool is no integer here and an integer no double.
   template <class T>
   const T* get_if() const {
     if constexpr (std::same_as<T, bool> || std::same_as<T, std::int64_t> || std::same_as<T, double>) {

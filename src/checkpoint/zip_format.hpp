@@ -1,5 +1,5 @@
-// Constants of the zip format. Source: PKWARE APPNOTE 6.3.10, sections 4.3.7 (local header), 4.3.12 (central header),
-// 4.3.14 (zip64 end record), 4.3.15 (its locator), 4.3.16 (end record), 4.5.3 (zip64 extra field).
+// Constants of the zip format. Source: PKWARE APPNOTE 6.3.10, sections 4.3.7 (local header), 4.3.12 (central
+// header), 4.3.14 (zip64 end record), 4.3.15 (its locator), 4.3.16 (end record), 4.5.3 (zip64 extra field).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ inline constexpr std::uint16_t kVersionZip64 = 45;
 inline constexpr std::uint16_t kFlagEncrypted = 1;
 inline constexpr std::uint16_t kFlagUtf8 = 1 << 11;
 inline constexpr std::uint16_t kMethodStored = 0;
-inline constexpr std::uint16_t kDate1980 = 1 << 5 | 1;  // 1 January 1980, the earliest: files do not differ by time
+inline constexpr std::uint16_t kDate1980 =
+    1 << 5 | 1;  // 1 January 1980, the earliest: files do not differ by time
 inline constexpr std::uint16_t kExtraZip64 = 1;
 inline constexpr std::uint16_t kExtraPadding = 0x4246;  // "FB", what torch pads with
 inline constexpr std::uint16_t kSeeZip64_16 = 0xffff;   // the number is in the zip64 record

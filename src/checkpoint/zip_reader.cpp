@@ -15,17 +15,25 @@ namespace {
 using namespace zip;
 using Block = std::span<const std::byte>;
 
-std::uint16_t u16(Block block, std::size_t offset) { return load_little_endian<std::uint16_t>(block, offset); }
-std::uint32_t u32(Block block, std::size_t offset) { return load_little_endian<std::uint32_t>(block, offset); }
-std::uint64_t u64(Block block, std::size_t offset) { return load_little_endian<std::uint64_t>(block, offset); }
+std::uint16_t u16(Block block, std::size_t offset) {
+  return load_little_endian<std::uint16_t>(block, offset);
+}
+std::uint32_t u32(Block block, std::size_t offset) {
+  return load_little_endian<std::uint32_t>(block, offset);
+}
+std::uint64_t u64(Block block, std::size_t offset) {
+  return load_little_endian<std::uint64_t>(block, offset);
+}
 
-std::string text_of(Block block) { return {reinterpret_cast<const char*>(block.data()), block.size()}; }
+std::string text_of(Block block) {
+  return {reinterpret_cast<const char*>(block.data()), block.size()};
+}
 
 struct Directory {
-  std::uint64_t count;   // entries
+  std::uint64_t count;  // entries
   std::uint64_t bytes;
   std::uint64_t offset;
-  std::uint64_t end;     // offset of the record after it
+  std::uint64_t end;  // offset of the record after it
 };
 
 // A number of the end record is that of the zip64 record, or says that it is there.
@@ -68,8 +76,8 @@ Directory find_directory(const ByteSource& source) {
   return {u16(end, 10), u32(end, 12), u32(end, 16), end_offset};
 }
 
-// Replaces the numbers that stand in the zip64 extra field: bytes, stored bytes, offset, each only where its short
-// field is full of ones.
+// Replaces the numbers that stand in the zip64 extra field: bytes, stored bytes, offset, each only where its
+// short field is full of ones.
 void apply_zip64(Block extra, std::uint64_t& bytes, std::uint64_t& stored_bytes, std::uint64_t& offset) {
   while (extra.size() >= 4) {
     const auto id = u16(extra, 0);
@@ -102,25 +110,28 @@ void ZipReader::read_directory(std::uint64_t count, std::uint64_t offset, std::u
   const auto bytes = source_.read(offset, end - offset);
   Block rest(bytes);
   while (!rest.empty()) {
-    SSD_VALIDATE(rest.size() >= kCentralBytes && u32(rest, 0) == kCentralSignature, "the zip directory is damaged");
+    SSD_VALIDATE(rest.size() >= kCentralBytes && u32(rest, 0) == kCentralSignature,
+                 "the zip directory is damaged");
     const std::size_t name_bytes = u16(rest, 28), extra_bytes = u16(rest, 30), comment_bytes = u16(rest, 32);
     SSD_VALIDATE(rest.size() - kCentralBytes >= name_bytes + extra_bytes + comment_bytes,
                  "the zip directory is damaged");
     const auto name = text_of(rest.subspan(kCentralBytes, name_bytes));
     SSD_VALIDATE((u16(rest, 8) & kFlagEncrypted) == 0, "zip entry '{}' is encrypted", printable(name));
-    SSD_VALIDATE(u16(rest, 10) == kMethodStored,
-                 "zip entry '{}' is compressed (method {}); torch.save does not compress, write it again with it",
-                 printable(name), u16(rest, 10));
+    SSD_VALIDATE(
+        u16(rest, 10) == kMethodStored,
+        "zip entry '{}' is compressed (method {}); torch.save does not compress, write it again with it",
+        printable(name), u16(rest, 10));
     std::uint64_t stored_bytes = u32(rest, 20);
     Entry entry{u32(rest, 42), 0, u32(rest, 24), u32(rest, 16)};
-    apply_zip64(rest.subspan(kCentralBytes + name_bytes, extra_bytes), entry.bytes, stored_bytes, entry.header_offset);
-    SSD_VALIDATE(entry.bytes == stored_bytes, "zip entry '{}' has the sizes {} and {}", printable(name), entry.bytes,
-                 stored_bytes);
+    apply_zip64(rest.subspan(kCentralBytes + name_bytes, extra_bytes), entry.bytes, stored_bytes,
+                entry.header_offset);
+    SSD_VALIDATE(entry.bytes == stored_bytes, "zip entry '{}' has the sizes {} and {}", printable(name),
+                 entry.bytes, stored_bytes);
     SSD_VALIDATE(entries_.emplace(name, entry).second, "zip entry '{}' is there twice", printable(name));
     rest = rest.subspan(kCentralBytes + name_bytes + extra_bytes + comment_bytes);
   }
-  SSD_VALIDATE(entries_.size() == count, "the zip directory has {} entries, its end record says {}", entries_.size(),
-               count);
+  SSD_VALIDATE(entries_.size() == count, "the zip directory has {} entries, its end record says {}",
+               entries_.size(), count);
 }
 
 // Local headers fit the directory, and entries neither overlap nor reach into the directory.
@@ -133,14 +144,16 @@ void ZipReader::check_layout(std::uint64_t directory_offset) {
     const auto offset = entry->header_offset;
     SSD_VALIDATE(offset >= previous_end && offset <= directory_offset &&
                      directory_offset - offset >= kLocalBytes + name.size(),
-                 "zip entry '{}' at {} overlaps another or lies beyond the directory", printable(name), offset);
+                 "zip entry '{}' at {} overlaps another or lies beyond the directory", printable(name),
+                 offset);
     const auto header = source_.read(offset, kLocalBytes + name.size());
     SSD_VALIDATE(u32(header, 0) == kLocalSignature && u16(header, 8) == kMethodStored &&
                      u16(header, 26) == name.size() && text_of(Block(header).subspan(kLocalBytes)) == name,
                  "the local header of zip entry '{}' is damaged", printable(name));
     entry->data_offset = offset + header.size() + u16(header, 28);
-    SSD_VALIDATE(entry->data_offset <= directory_offset && directory_offset - entry->data_offset >= entry->bytes,
-                 "zip entry '{}' of {} bytes reaches beyond the directory", printable(name), entry->bytes);
+    SSD_VALIDATE(
+        entry->data_offset <= directory_offset && directory_offset - entry->data_offset >= entry->bytes,
+        "zip entry '{}' of {} bytes reaches beyond the directory", printable(name), entry->bytes);
     previous_end = entry->data_offset + entry->bytes;
   }
 }
@@ -155,8 +168,8 @@ std::vector<std::byte> ZipReader::read(std::string_view name) const {
   SSD_VALIDATE(entry != nullptr, "entry '{}' is missing from the zip archive", printable(name));
   auto bytes = source_.read(entry->data_offset, entry->bytes);
   const auto found = ssd::crc32(bytes);
-  SSD_VALIDATE(found == entry->crc32, "zip entry '{}' is damaged: CRC-32 {:08x}, {:08x} expected", printable(name), found,
-               entry->crc32);
+  SSD_VALIDATE(found == entry->crc32, "zip entry '{}' is damaged: CRC-32 {:08x}, {:08x} expected",
+               printable(name), found, entry->crc32);
   return bytes;
 }
 

@@ -1,6 +1,6 @@
-// Reads a zip archive of stored (uncompressed) entries, zip64 included, by its central directory. Strict: an archive
-// that is malformed in any way met here is refused as a whole, so that two readers never see different contents in it.
-// Throws Error; the text does not name the file.
+// Reads a zip archive of stored (uncompressed) entries, zip64 included, by its central directory. Strict: an
+// archive that is malformed in any way met here is refused as a whole, so that two readers never see
+// different contents in it. Throws Error; the text does not name the file.
 #pragma once
 
 #include <cstddef>

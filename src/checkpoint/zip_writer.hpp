@@ -1,6 +1,7 @@
-// Writes a zip archive of stored entries to a sink, in one pass and in the order of the calls: CRC-32 and size in front
-// of the data, data aligned to 64 bytes, zip64 sizes throughout (so that small and large files take the same path).
-// Nothing is written by the destructor: an archive that was not finished has no directory and is no archive.
+// Writes a zip archive of stored entries to a sink, in one pass and in the order of the calls: CRC-32 and
+// size in front of the data, data aligned to 64 bytes, zip64 sizes throughout (so that small and large files
+// take the same path). Nothing is written by the destructor: an archive that was not finished has no
+// directory and is no archive.
 #pragma once
 
 #include <cstddef>

@@ -55,7 +55,8 @@ void rename_durably(const std::filesystem::path& temporary, const std::filesyste
   sync_path(folder.empty() ? "." : folder);
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), temporary_(temporary_path_for(path_)) {
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(temporary_path_for(path_)) {
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw system_error("create", temporary_, errno);
 }

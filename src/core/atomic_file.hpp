@@ -1,5 +1,6 @@
-// Files that exist whole or not at all: written under a temporary name in the same folder, synced, renamed, and the
-// folder synced. A crash at any moment leaves the old file or the new one, and perhaps a temporary file.
+// Files that exist whole or not at all: written under a temporary name in the same folder, synced, renamed,
+// and the folder synced. A crash at any moment leaves the old file or the new one, and perhaps a temporary
+// file.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ void sync_path(const std::filesystem::path& path);
 // Renames a finished temporary file to its final name: fsync of the file, rename, fsync of the folder.
 void rename_durably(const std::filesystem::path& temporary, const std::filesystem::path& path);
 
-// Not thread safe. Every member throws Error (disk full, no permission, ...) with the path and the system's text.
-// Destroyed without commit() it removes the temporary file.
+// Not thread safe. Every member throws Error (disk full, no permission, ...) with the path and the system's
+// text. Destroyed without commit() it removes the temporary file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

@@ -1,6 +1,6 @@
-// Errors and checks. Two families: SSD_VALIDATE guards what comes from outside (files, flags, environment, other ranks)
-// and throws Error, whose text reaches the user; SSD_EXPECT guards a contract between two pieces of this program.
-// Both are always on. Message = problem, value, suggestion.
+// Errors and checks. Two families: SSD_VALIDATE guards what comes from outside (files, flags, environment,
+// other ranks) and throws Error, whose text reaches the user; SSD_EXPECT guards a contract between two pieces
+// of this program. Both are always on. Message = problem, value, suggestion.
 #pragma once
 
 #include <fmt/format.h>
@@ -50,12 +50,14 @@ namespace detail {
 
 }  // namespace ssd
 
-#define SSD_VALIDATE(condition, ...)                                                        \
-  do {                                                                                      \
-    if (!(condition)) [[unlikely]] throw ::ssd::Error(fmt::format(__VA_ARGS__)); \
+#define SSD_VALIDATE(condition, ...)                \
+  do {                                              \
+    if (!(condition)) [[unlikely]]                  \
+      throw ::ssd::Error(fmt::format(__VA_ARGS__)); \
   } while (false)
 
-#define SSD_EXPECT(condition)                                                                           \
-  do {                                                                                                  \
-    if (!(condition)) [[unlikely]] ::ssd::detail::throw_contract_error(#condition, __FILE__, __LINE__); \
+#define SSD_EXPECT(condition)                                              \
+  do {                                                                     \
+    if (!(condition)) [[unlikely]]                                         \
+      ::ssd::detail::throw_contract_error(#condition, __FILE__, __LINE__); \
   } while (false)

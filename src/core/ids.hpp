@@ -1,5 +1,6 @@
-// Ids that must not mix. ImageId and CategoryId are the numbers of a COCO JSON; Label is the index of a class in the
-// network's output (0 = background). The only way from a category to a label is the order of the set's category list.
+// Ids that must not mix. ImageId and CategoryId are the numbers of a COCO JSON; Label is the index of a class
+// in the network's output (0 = background). The only way from a category to a label is the order of the set's
+// category list.
 #pragma once
 
 #include <compare>
@@ -28,5 +29,7 @@ using Label = Id<struct LabelTag, std::int32_t>;
 
 template <class Tag, class Value>
 struct std::hash<ssd::Id<Tag, Value>> {
-  std::size_t operator()(const ssd::Id<Tag, Value>& id) const noexcept { return std::hash<Value>{}(id.value()); }
+  std::size_t operator()(const ssd::Id<Tag, Value>& id) const noexcept {
+    return std::hash<Value>{}(id.value());
+  }
 };

@@ -20,8 +20,12 @@ std::string rank_prefix() {
 
 }  // namespace
 
-void set_log_identity(LogIdentity value) { identity() = std::move(value); }
-const LogIdentity& log_identity() { return identity(); }
+void set_log_identity(LogIdentity value) {
+  identity() = std::move(value);
+}
+const LogIdentity& log_identity() {
+  return identity();
+}
 
 void log_line(std::string_view line) {
   std::string text(line);
@@ -32,9 +36,15 @@ void log_line(std::string_view line) {
 
 namespace detail {
 
-void log_info(std::string_view text) { log_line(text); }
-void log_warning(std::string_view text) { log_line(fmt::format("{}warning: {}", rank_prefix(), text)); }
-void log_error(std::string_view text) { log_line(fmt::format("{}error: {}", rank_prefix(), text)); }
+void log_info(std::string_view text) {
+  log_line(text);
+}
+void log_warning(std::string_view text) {
+  log_line(fmt::format("{}warning: {}", rank_prefix(), text));
+}
+void log_error(std::string_view text) {
+  log_line(fmt::format("{}error: {}", rank_prefix(), text));
+}
 
 }  // namespace detail
 }  // namespace ssd

@@ -1,6 +1,6 @@
-// Log lines, to stderr; results go to stdout. Information is printed by rank 0 alone; warnings and errors may come from
-// any rank, with rank and host in front where there is more than one rank. Each line is one write call, so that lines
-// of several ranks do not mix. Safe to call from any thread.
+// Log lines, to stderr; results go to stdout. Information is printed by rank 0 alone; warnings and errors may
+// come from any rank, with rank and host in front where there is more than one rank. Each line is one write
+// call, so that lines of several ranks do not mix. Safe to call from any thread.
 #pragma once
 
 #include <fmt/format.h>

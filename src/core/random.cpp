@@ -26,8 +26,8 @@ PhiloxCounter philox4x32_10(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-// The key is the seed; the counter holds the block number, id and a word mixed of purpose and epoch. Purpose takes the
-// top 4 bits: epochs below 2^28 never meet another purpose.
+// The key is the seed; the counter holds the block number, id and a word mixed of purpose and epoch. Purpose
+// takes the top 4 bits: epochs below 2^28 never meet another purpose.
 RandomStream::RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint32_t epoch, std::uint64_t id)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
       counter_{0, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32),
@@ -50,7 +50,9 @@ double RandomStream::uniform() {
   return static_cast<double>((high << 26) | low) * 0x1p-53;
 }
 
-double RandomStream::uniform(double low, double high) { return low + (high - low) * uniform(); }
+double RandomStream::uniform(double low, double high) {
+  return low + (high - low) * uniform();
+}
 
 // Lemire, "Fast Random Integer Generation in an Interval", 2019: multiply, reject the biased low part.
 std::uint32_t RandomStream::below(std::uint32_t bound) {

@@ -1,6 +1,6 @@
-// Counter-based random numbers: the same (seed, epoch, stream id) gives the same sequence on every rank, thread and
-// machine, and no state has to be saved. Philox4x32-10 of Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy
-// as 1, 2, 3", SC11, section 4.
+// Counter-based random numbers: the same (seed, epoch, stream id) gives the same sequence on every rank,
+// thread and machine, and no state has to be saved. Philox4x32-10 of Salmon, Moraes, Dror, Shaw, "Parallel
+// Random Numbers: As Easy as 1, 2, 3", SC11, section 4.
 #pragma once
 
 #include <array>
@@ -21,12 +21,13 @@ enum class RandomPurpose : std::uint32_t { augmentation = 1, epoch_order = 2, in
 // A sequence of random numbers. Not thread safe; cheap to make, one for each sample.
 class RandomStream {
  public:
-  // seed: the run's. epoch and id: what the stream belongs to (an epoch and an image, say); id uses all 64 bits.
+  // seed: the run's. epoch and id: what the stream belongs to (an epoch and an image, say); id uses all 64
+  // bits.
   RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint32_t epoch, std::uint64_t id);
 
   std::uint32_t next_u32();
-  double uniform();                        // [0, 1), 53 bits
-  double uniform(double low, double high);  // [low, high)
+  double uniform();                          // [0, 1), 53 bits
+  double uniform(double low, double high);   // [low, high)
   std::uint32_t below(std::uint32_t bound);  // {0, ..., bound - 1}, without bias; bound > 0
 
  private:

@@ -1,6 +1,6 @@
-// The random changes of a training sample, as decisions: which crop, whether flipped, which colours. Pure functions of
-// the boxes and a RandomStream; nothing here touches pixels. The rules are the reference's (SSDCropping and its fast
-// colour path), after Liu et al. 2016, section 2.2 "Data augmentation".
+// The random changes of a training sample, as decisions: which crop, whether flipped, which colours. Pure
+// functions of the boxes and a RandomStream; nothing here touches pixels. The rules are the reference's
+// (SSDCropping and its fast colour path), after Liu et al. 2016, section 2.2 "Data augmentation".
 #pragma once
 
 #include <cstdint>
@@ -51,9 +51,10 @@ struct CropDraw {
   int draws = 0;  // options drawn until it ended
 };
 
-// An option is drawn and one crop tried for it; where the crop fails an option is drawn again. A crop fails if its
-// sides (.3 to 1, in parts) are not 1:2 to 2:1, if any box has an IoU with it that is not above the option's minimum,
-// or if no box has its centre strictly inside. After kMostCropDraws the whole picture is taken.
+// An option is drawn and one crop tried for it; where the crop fails an option is drawn again. A crop fails
+// if its sides (.3 to 1, in parts) are not 1:2 to 2:1, if any box has an IoU with it that is not above the
+// option's minimum, or if no box has its centre strictly inside. After kMostCropDraws the whole picture is
+// taken.
 CropDraw draw_crop(std::span<const BoxLtrb> boxes, RandomStream& random);
 inline constexpr int kMostCropDraws = 1000;  // "whole" comes up sooner but for a chance of (6/7)^1000
 
@@ -63,7 +64,8 @@ struct SampleBoxes {
   std::vector<std::int32_t> labels;
 };
 
-// Boxes whose centre lies strictly inside the crop stay, in their order, clipped, in parts of the crop's sides.
+// Boxes whose centre lies strictly inside the crop stay, in their order, clipped, in parts of the crop's
+// sides.
 void crop_boxes(const CropDraw& crop, SampleBoxes& boxes);
 
 // The crop's pixels: corners truncated to whole pixels, never empty.

@@ -1,6 +1,7 @@
-// Batches of a set of shards, made ahead by threads. Local: each rank has a loader of its own and knows its part from
-// rank and world size. Batches are the same for any number of threads and, for the same global batch, for any number
-// of ranks. The set must outlive the loader, and the loader every batch it lends. next() is for one thread.
+// Batches of a set of shards, made ahead by threads. Local: each rank has a loader of its own and knows its
+// part from rank and world size. Batches are the same for any number of threads and, for the same global
+// batch, for any number of ranks. The set must outlive the loader, and the loader every batch it lends.
+// next() is for one thread.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +28,15 @@ struct TrainLoaderOptions {
 
 class TrainLoader {
  public:
-  // Throws Error where no record can be trained on or the start lies beyond the epoch, UsageError for options.
+  // Throws Error where no record can be trained on or the start lies beyond the epoch, UsageError for
+  // options.
   TrainLoader(const ShardSet& set, const TrainLoaderOptions& options);
 
   std::uint64_t iterations_per_epoch() const { return sampler_.iterations_per_epoch(); }
   std::size_t usable_record_count() const { return sampler_.usable_count(); }
 
-  // The next batch, epoch after epoch without end: Batch::epoch and Batch::iteration say where it belongs. Rethrows
-  // the Error of a sample that failed, which names shard, record and image.
+  // The next batch, epoch after epoch without end: Batch::epoch and Batch::iteration say where it belongs.
+  // Rethrows the Error of a sample that failed, which names shard, record and image.
   LoadedBatch next();
 
  private:
@@ -63,8 +65,8 @@ class EvaluationLoader {
 
   std::uint64_t batch_count() const { return sampler_.own_batch_count(); }  // of this rank
 
-  // Whole pictures, no boxes, no matches; nothing after this rank's last batch. Batch::states tells padding and bad
-  // records; Batch::iteration is the batch's place in the set.
+  // Whole pictures, no boxes, no matches; nothing after this rank's last batch. Batch::states tells padding
+  // and bad records; Batch::iteration is the batch's place in the set.
   std::optional<LoadedBatch> next() { return pipeline_.next(); }
 
  private:

@@ -1,6 +1,7 @@
-// Threads that fill batches ahead of the one who takes them, in a fixed order whatever the number of threads. Threads
-// share the samples of one batch, so that a batch is ready as soon as it can be; they sleep when there is nothing to
-// do. What a batch holds and how a sample is made are given from outside (see loader.hpp).
+// Threads that fill batches ahead of the one who takes them, in a fixed order whatever the number of threads.
+// Threads share the samples of one batch, so that a batch is ready as soon as it can be; they sleep when
+// there is nothing to do. What a batch holds and how a sample is made are given from outside (see
+// loader.hpp).
 #pragma once
 
 #include <condition_variable>
@@ -54,14 +55,15 @@ class LoadedBatch {
 
 class BatchPipeline {
  public:
-  // Says what the next batch is: record_indices, epoch, iteration, states. Called in order, never by two threads at
-  // once. False: there are no more batches.
+  // Says what the next batch is: record_indices, epoch, iteration, states. Called in order, never by two
+  // threads at once. False: there are no more batches.
   using Plan = std::function<bool(Batch&)>;
-  // Fills one sample: its pixels, row of matched_box, id and size; its boxes go into `boxes`, from where they are
-  // padded into the batch. Called by several threads at once for different samples.
+  // Fills one sample: its pixels, row of matched_box, id and size; its boxes go into `boxes`, from where they
+  // are padded into the batch. Called by several threads at once for different samples.
   using Fill = std::function<void(Batch&, std::size_t sample, SampleBoxes& boxes)>;
 
-  // fills: one for each thread, so that each may keep buffers of its own. matched_columns: 8732, or 0 for none.
+  // fills: one for each thread, so that each may keep buffers of its own. matched_columns: 8732, or 0 for
+  // none.
   BatchPipeline(int batch_size, std::size_t matched_columns, Plan plan, std::vector<Fill> fills,
                 const PipelineOptions& options);
   // At any moment; samples being made are finished first.
@@ -69,9 +71,9 @@ class BatchPipeline {
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
 
-  // The next batch, nothing after the last. Waits. One thread only. Rethrows what went wrong with one of the batch's
-  // samples, then and at every later call. Throws ContractError where the caller holds so many batches that none is
-  // left to be filled.
+  // The next batch, nothing after the last. Waits. One thread only. Rethrows what went wrong with one of the
+  // batch's samples, then and at every later call. Throws ContractError where the caller holds so many
+  // batches that none is left to be filled.
   std::optional<LoadedBatch> next();
 
  private:

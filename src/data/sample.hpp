@@ -1,5 +1,5 @@
-// Makes one sample of a batch out of a record: reads, decodes, turns upright, crops, resizes, flips, colours, matches.
-// One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
+// Makes one sample of a batch out of a record: reads, decodes, turns upright, crops, resizes, flips, colours,
+// matches. One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class SampleMaker {
   // The set must outlive the maker.
   explicit SampleMaker(const ShardSet& set) : set_(&set) {}
 
-  // Fill row `sample` of the batch from its record_indices; the boxes of a training sample go into `boxes`. Randomness
-  // depends on (seed, batch.epoch, image id) alone.
+  // Fill row `sample` of the batch from its record_indices; the boxes of a training sample go into `boxes`.
+  // Randomness depends on (seed, batch.epoch, image id) alone.
   void make_training(Batch& batch, std::size_t sample, std::uint64_t seed, CrowdBoxes crowd,
                      const AugmentationOptions& options, SampleBoxes& boxes);
   // The whole picture, unchanged but for its size; black and marked bad where the record has none.

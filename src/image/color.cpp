@@ -12,8 +12,8 @@ namespace {
 
 using Matrix = std::array<std::array<double, 3>, 3>;
 
-// RGB to YIQ, the NTSC colour space, and back, with the three digits of DALI's Hsv operator, which the reference uses.
-// They are not exact inverses: at saturation 1 the blue of white sinks by 0.7 of a level.
+// RGB to YIQ, the NTSC colour space, and back, with the three digits of DALI's Hsv operator, which the
+// reference uses. They are not exact inverses: at saturation 1 the blue of white sinks by 0.7 of a level.
 constexpr Matrix kYiqOfRgb = {{{0.299, 0.587, 0.114}, {0.596, -0.274, -0.321}, {0.211, -0.523, 0.311}}};
 constexpr Matrix kRgbOfYiq = {{{1, 0.956, 0.621}, {1, -0.272, -0.647}, {1, -1.107, 1.705}}};
 
@@ -36,8 +36,10 @@ std::int32_t fixed_point(double value) {
   return static_cast<std::int32_t>(std::lround(value * (1 << kFractionBits)));
 }
 
-__attribute__((target_clones("avx2", "default")))
-void apply_fixed_point(const std::int32_t* m, std::int32_t offset, std::uint8_t* pixels, std::size_t count) {
+__attribute__((target_clones("avx2", "default"))) void apply_fixed_point(const std::int32_t* m,
+                                                                         std::int32_t offset,
+                                                                         std::uint8_t* pixels,
+                                                                         std::size_t count) {
   const std::int32_t m00 = m[0], m01 = m[1], m02 = m[2], m10 = m[3], m11 = m[4], m12 = m[5];
   const std::int32_t m20 = m[6], m21 = m[7], m22 = m[8];
   for (std::size_t i = 0; i < count; ++i) {

@@ -15,11 +15,11 @@
 namespace ssd {
 namespace {
 
-// A header of 200 bytes may promise 65500 x 65500 pixels. Larger pictures than this are refused before memory is taken:
-// 400 MB as RGB, and a few times that inside libjpeg for a progressive file.
+// A header of 200 bytes may promise 65500 x 65500 pixels. Larger pictures than this are refused before memory
+// is taken: 400 MB as RGB, and a few times that inside libjpeg for a progressive file.
 constexpr std::int64_t kLargestPictureInPixels = std::int64_t{1} << 27;
-// A progressive file of some kilobytes may hold thousands of scans over a large picture, minutes of work each. Encoders
-// write about ten.
+// A progressive file of some kilobytes may hold thousands of scans over a large picture, minutes of work
+// each. Encoders write about ten.
 constexpr int kMostScans = 500;
 
 // libjpeg's error handler: errors leave by longjmp, warnings are counted.
@@ -63,8 +63,9 @@ bool is_jpeg(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// One libjpeg decompressor. The functions with a setjmp hold nothing that has a destructor, and neither does anything
-// between them and libjpeg: longjmp skips no destructor. They return false after an error; message() says which.
+// One libjpeg decompressor. The functions with a setjmp hold nothing that has a destructor, and neither does
+// anything between them and libjpeg: longjmp skips no destructor. They return false after an error; message()
+// says which.
 struct JpegDecoder::State {
   jpeg_decompress_struct info{};
   ErrorHandler handler{};

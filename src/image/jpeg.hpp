@@ -34,14 +34,14 @@ class JpegDecoder {
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;
 
-  // Decodes to RGB with libjpeg-turbo's default (ISLOW) transform and fancy upsampling. Gray becomes three equal
-  // channels; CMYK with Adobe's marker is inverted: R = C*K/255 on the stored values, without it
-  // R = (255-C)*(255-K)/255. Returns the number of warnings (damaged data that still decodes). Throws Error.
-  // No EXIF rotation: see apply_orientation.
+  // Decodes to RGB with libjpeg-turbo's default (ISLOW) transform and fancy upsampling. Gray becomes three
+  // equal channels; CMYK with Adobe's marker is inverted: R = C*K/255 on the stored values, without it R =
+  // (255-C)*(255-K)/255. Returns the number of warnings (damaged data that still decodes). Throws Error. No
+  // EXIF rotation: see apply_orientation.
   int decode(std::span<const std::byte> bytes, RgbImage& image);
 
-  // Of the last decode(): whether the bytes ended before the picture did, so that part of it is made up. A file that
-  // lacks nothing but the end marker after one complete scan is not cut off.
+  // Of the last decode(): whether the bytes ended before the picture did, so that part of it is made up. A
+  // file that lacks nothing but the end marker after one complete scan is not cut off.
   bool is_cut_off() const;
 
   // read_jpeg_info with this decoder's buffers.

@@ -9,8 +9,8 @@
 namespace ssd {
 namespace {
 
-// Fixed point: the weights of an output pixel add up to 1 << 14. Between the passes values keep 7 bits behind the
-// point, so that only the last rounding counts; 255 << (14 + 7) fits 32 bits.
+// Fixed point: the weights of an output pixel add up to 1 << 14. Between the passes values keep 7 bits behind
+// the point, so that only the last rounding counts; 255 << (14 + 7) fits 32 bits.
 constexpr int kWeightBits = 14;
 constexpr int kBetweenBits = 7;
 constexpr int kVerticalShift = kWeightBits - kBetweenBits;
@@ -19,34 +19,39 @@ constexpr int kHorizontalShift = kWeightBits + kBetweenBits;
 constexpr std::int32_t kVerticalHalf = 1 << (kVerticalShift - 1);
 constexpr std::int32_t kHorizontalHalf = 1 << (kHorizontalShift - 1);
 
-// The loops that take the time, each made for plain x86-64 and for AVX2. The vertical pass comes first: it works on
-// long runs, and there are more source rows than output rows when shrinking. Four rows at once.
+// The loops that take the time, each made for plain x86-64 and for AVX2. The vertical pass comes first: it
+// works on long runs, and there are more source rows than output rows when shrinking. Four rows at once.
 using FourRows = const std::uint8_t* const*;
 
 inline std::int32_t weighted(FourRows rows, const std::int32_t* weights, std::size_t i) {
-  return weights[0] * rows[0][i] + weights[1] * rows[1][i] + weights[2] * rows[2][i] + weights[3] * rows[3][i];
+  return weights[0] * rows[0][i] + weights[1] * rows[1][i] + weights[2] * rows[2][i] +
+         weights[3] * rows[3][i];
 }
 
-__attribute__((target_clones("avx2", "default")))
-void mix_four_rows(FourRows rows, const std::int32_t* weights, std::size_t count, std::int32_t* __restrict out) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = (kVerticalHalf + weighted(rows, weights, i)) >> kVerticalShift;
+__attribute__((target_clones("avx2", "default"))) void mix_four_rows(FourRows rows,
+                                                                     const std::int32_t* weights,
+                                                                     std::size_t count,
+                                                                     std::int32_t* __restrict out) {
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = (kVerticalHalf + weighted(rows, weights, i)) >> kVerticalShift;
 }
 
-__attribute__((target_clones("avx2", "default")))
-void add_four_rows(FourRows rows, const std::int32_t* weights, std::size_t count, std::int32_t* __restrict sums) {
+__attribute__((target_clones("avx2", "default"))) void add_four_rows(FourRows rows,
+                                                                     const std::int32_t* weights,
+                                                                     std::size_t count,
+                                                                     std::int32_t* __restrict sums) {
   for (std::size_t i = 0; i < count; ++i) sums[i] += weighted(rows, weights, i);
 }
 
-__attribute__((target_clones("avx2", "default")))
-void round_sums(std::size_t count, std::int32_t* sums) {
+__attribute__((target_clones("avx2", "default"))) void round_sums(std::size_t count, std::int32_t* sums) {
   for (std::size_t i = 0; i < count; ++i) sums[i] = (kVerticalHalf + sums[i]) >> kVerticalShift;
 }
 
-// One output row out of a row of the source's width. Pixels are read as four values, the fourth being the next pixel's
-// red, so that four lanes do the work.
-__attribute__((always_inline)) inline void mix_columns_of(int tap_count, const std::int32_t* row, const int* first,
-                                                          const std::int32_t* weights, int width,
-                                                          std::uint8_t* __restrict out) {
+// One output row out of a row of the source's width. Pixels are read as four values, the fourth being the
+// next pixel's red, so that four lanes do the work.
+__attribute__((always_inline)) inline void mix_columns_of(int tap_count, const std::int32_t* row,
+                                                          const int* first, const std::int32_t* weights,
+                                                          int width, std::uint8_t* __restrict out) {
   typedef std::int32_t FourInts __attribute__((vector_size(16)));
   for (int column = 0; column < width; ++column, weights += tap_count) {
     const std::int32_t* pixel = row + static_cast<std::ptrdiff_t>(first[column]) * 3;
@@ -64,14 +69,18 @@ __attribute__((always_inline)) inline void mix_columns_of(int tap_count, const s
 }
 
 // The usual numbers of taps as constants: their inner loops unroll.
-__attribute__((target_clones("avx2", "default")))
-void mix_columns(const std::int32_t* row, const int* first, const std::int32_t* weights, int tap_count, int width,
-                 std::uint8_t* out) {
+__attribute__((target_clones("avx2", "default"))) void mix_columns(const std::int32_t* row, const int* first,
+                                                                   const std::int32_t* weights, int tap_count,
+                                                                   int width, std::uint8_t* out) {
   switch (tap_count) {
-    case 2: return mix_columns_of(2, row, first, weights, width, out);
-    case 3: return mix_columns_of(3, row, first, weights, width, out);
-    case 4: return mix_columns_of(4, row, first, weights, width, out);
-    default: return mix_columns_of(tap_count, row, first, weights, width, out);
+    case 2:
+      return mix_columns_of(2, row, first, weights, width, out);
+    case 3:
+      return mix_columns_of(3, row, first, weights, width, out);
+    case 4:
+      return mix_columns_of(4, row, first, weights, width, out);
+    default:
+      return mix_columns_of(tap_count, row, first, weights, width, out);
   }
 }
 
@@ -103,7 +112,9 @@ void Resizer::Filter::make(int source_pixels, int output_pixels, int tap_step) {
     const double centre = (out + 0.5) * scale;
     const int begin = std::max(static_cast<int>(centre - support + 0.5), 0);
     const int end = std::min(static_cast<int>(centre + support + 0.5), source_pixels);
-    const auto triangle = [&](int pixel) { return std::max(1.0 - std::abs(pixel + 0.5 - centre) / support, 0.0); };
+    const auto triangle = [&](int pixel) {
+      return std::max(1.0 - std::abs(pixel + 0.5 - centre) / support, 0.0);
+    };
     double total = 0;
     for (int pixel = begin; pixel < end; ++pixel) total += triangle(pixel);
 
@@ -125,7 +136,8 @@ void Resizer::resize(const RgbView& source, int width, int height, std::uint8_t*
   horizontal_.make(source.width, width, 1);
   vertical_.make(source.height, height, 4);
   const std::size_t row_values = static_cast<std::size_t>(source.width) * 3;
-  row_.resize(row_values + static_cast<std::size_t>(horizontal_.tap_count) * 3 + 1);  // taps of weight 0 read beyond
+  row_.resize(row_values + static_cast<std::size_t>(horizontal_.tap_count) * 3 +
+              1);  // taps of weight 0 read beyond
   rows_.resize(static_cast<std::size_t>(vertical_.tap_count));
 
   for (int out_row = 0; out_row < height; ++out_row) {
@@ -138,10 +150,12 @@ void Resizer::resize(const RgbView& source, int width, int height, std::uint8_t*
       mix_four_rows(rows_.data(), weights, row_values, row_.data());
     } else {
       std::fill_n(row_.begin(), row_values, 0);
-      for (std::size_t i = 0; i < rows_.size(); i += 4) add_four_rows(&rows_[i], weights + i, row_values, row_.data());
+      for (std::size_t i = 0; i < rows_.size(); i += 4)
+        add_four_rows(&rows_[i], weights + i, row_values, row_.data());
       round_sums(row_values, row_.data());
     }
-    mix_columns(row_.data(), horizontal_.first.data(), horizontal_.weights.data(), horizontal_.tap_count, width, out);
+    mix_columns(row_.data(), horizontal_.first.data(), horizontal_.weights.data(), horizontal_.tap_count,
+                width, out);
     out += static_cast<std::size_t>(width) * 3;
   }
 }

@@ -1,5 +1,6 @@
-// Scaling of 8-bit RGB with the antialiased triangle filter ("bilinear" of Pillow and DALI: the filter grows with the
-// scale when shrinking), from any rectangle of a picture. Within one level of Pillow's resize of the cut-out rectangle.
+// Scaling of 8-bit RGB with the antialiased triangle filter ("bilinear" of Pillow and DALI: the filter grows
+// with the scale when shrinking), from any rectangle of a picture. Within one level of Pillow's resize of the
+// cut-out rectangle.
 #pragma once
 
 #include <cstddef>
@@ -36,12 +37,14 @@ RgbView crop_of(const RgbView& view, const PixelRect& rect);
 // Not thread safe (keeps its buffers): one for each thread.
 class Resizer {
  public:
-  // out: (height, width, 3), packed. Pixels outside the view are never read, so that a crop's edge is a picture's edge.
+  // out: (height, width, 3), packed. Pixels outside the view are never read, so that a crop's edge is a
+  // picture's edge.
   void resize(const RgbView& source, int width, int height, std::uint8_t* out);
 
  private:
   // Output pixel (row or column) i is made of tap_count source pixels from first[i] on, with the weights from
-  // i * tap_count on, which add up to 1 << kWeightBits. Taps beyond the filter, or the picture, have the weight 0.
+  // i * tap_count on, which add up to 1 << kWeightBits. Taps beyond the filter, or the picture, have the
+  // weight 0.
   struct Filter {
     int tap_count = 0;
     std::vector<int> first;

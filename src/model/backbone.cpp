@@ -28,12 +28,14 @@ nn::Conv2d convolution(int in, int out, int kernel, int stride) {
   return nn::Conv2d(nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
-// Both kinds of residual block: two 3x3 convolutions, or 1x1 - 3x3 - 1x1 with four times the channels at the end.
+// Both kinds of residual block: two 3x3 convolutions, or 1x1 - 3x3 - 1x1 with four times the channels at the
+// end.
 class ResidualBlock : public nn::Module {
  public:
   ResidualBlock(int in, int width, int stride, bool is_bottleneck) {
     const int out = is_bottleneck ? 4 * width : width;
-    conv1_ = register_module("conv1", is_bottleneck ? convolution(in, width, 1, 1) : convolution(in, width, 3, stride));
+    conv1_ = register_module(
+        "conv1", is_bottleneck ? convolution(in, width, 1, 1) : convolution(in, width, 3, stride));
     bn1_ = register_module("bn1", nn::BatchNorm2d(width));
     conv2_ = register_module("conv2", convolution(width, width, 3, is_bottleneck ? stride : 1));
     bn2_ = register_module("bn2", nn::BatchNorm2d(width));
@@ -42,7 +44,8 @@ class ResidualBlock : public nn::Module {
       bn3_ = register_module("bn3", nn::BatchNorm2d(out));
     }
     if (stride != 1 || in != out) {
-      downsample_ = register_module("downsample", nn::Sequential(convolution(in, out, 1, stride), nn::BatchNorm2d(out)));
+      downsample_ = register_module("downsample",
+                                    nn::Sequential(convolution(in, out, 1, stride), nn::BatchNorm2d(out)));
     }
   }
 
@@ -78,7 +81,9 @@ Layer make_layer(int in, int width, int stride, int blocks, bool is_bottleneck) 
 
 }  // namespace
 
-const char* backbone_name(Backbone backbone) { return shape_of(backbone).name; }
+const char* backbone_name(Backbone backbone) {
+  return shape_of(backbone).name;
+}
 
 Backbone backbone_from_name(std::string_view name) {
   std::string names;

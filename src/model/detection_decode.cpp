@@ -17,7 +17,8 @@ torch::Tensor decode_boxes(const torch::Tensor& locations, const torch::Tensor& 
   const auto offsets = locations.to(torch::kFloat).transpose(1, 2);
   const auto centre_of = [](const torch::Tensor& t) { return t.index({"...", Slice(0, 2)}); };
   const auto side_of = [](const torch::Tensor& t) { return t.index({"...", Slice(2, 4)}); };
-  const auto centre = centre_of(offsets) * kCentreVariance * side_of(default_boxes) + centre_of(default_boxes);
+  const auto centre =
+      centre_of(offsets) * kCentreVariance * side_of(default_boxes) + centre_of(default_boxes);
   const auto half_side = (side_of(offsets) * kSizeVariance).exp() * side_of(default_boxes) * 0.5;
   return torch::cat({centre - half_side, centre + half_side}, 2).contiguous();
 }
@@ -50,10 +51,12 @@ std::vector<DecodedImage> decode_detections(const torch::Tensor& locations, cons
   SSD_EXPECT(locations.dim() == 3 && confidences.dim() == 3 && locations.size(0) == confidences.size(0));
   const auto boxes = decode_boxes(locations, default_boxes).cpu();
   const auto scores = confidences.to(torch::kFloat).softmax(1);
-  // Filtered where the scores are; only what is above the threshold travels. Without the background. NaN is not above.
+  // Filtered where the scores are; only what is above the threshold travels. Without the background. NaN is
+  // not above.
   const auto foreground = scores.index({Slice(), Slice(1)});
   const auto is_candidate = foreground > kScoreThreshold;
-  const auto places = is_candidate.nonzero().cpu().contiguous();  // (K, 3): image, class - 1, default box, sorted
+  const auto places =
+      is_candidate.nonzero().cpu().contiguous();  // (K, 3): image, class - 1, default box, sorted
   const auto values = foreground.masked_select(is_candidate).cpu().contiguous();  // (K), the same order
 
   std::vector<Candidates> candidates(static_cast<std::size_t>(locations.size(0)));

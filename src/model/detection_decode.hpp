@@ -19,10 +19,12 @@ struct DecodedImage {
   std::vector<std::int32_t> labels;  // 1 to classes - 1
 };
 
-// locations (N, 4, 8732) and confidences (N, classes, 8732) of any floating dtype and device; computed in float32.
-// default_boxes_cxcywh: (8732, 4) float32 on the same device. Boxes that are not finite are left out.
+// locations (N, 4, 8732) and confidences (N, classes, 8732) of any floating dtype and device; computed in
+// float32. default_boxes_cxcywh: (8732, 4) float32 on the same device. Boxes that are not finite are left
+// out.
 std::vector<DecodedImage> decode_detections(const torch::Tensor& locations, const torch::Tensor& confidences,
-                                            const torch::Tensor& default_boxes_cxcywh, const NmsOptions& options = {});
+                                            const torch::Tensor& default_boxes_cxcywh,
+                                            const NmsOptions& options = {});
 
 // The default boxes as a (8732, 4) float32 tensor, cxcywh.
 torch::Tensor default_boxes_tensor();

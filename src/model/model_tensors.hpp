@@ -1,5 +1,5 @@
-// The network's tensors by name, in the order of Python's state_dict: a module's parameters, its buffers, then its
-// children.
+// The network's tensors by name, in the order of Python's state_dict: a module's parameters, its buffers,
+// then its children.
 #pragma once
 
 #include <torch/torch.h>

@@ -32,9 +32,10 @@ torch::Tensor select_hard_negatives(const torch::Tensor& losses, const torch::Te
 torch::Tensor encode_offsets(const torch::Tensor& ground_truth, const torch::Tensor& default_boxes) {
   const auto centre = [](const torch::Tensor& boxes) { return boxes.index({"...", Slice(0, 2)}); };
   const auto side = [](const torch::Tensor& boxes) { return boxes.index({"...", Slice(2, 4)}); };
-  return torch::cat({(1 / kCentreVariance) * (centre(ground_truth) - centre(default_boxes)) / side(default_boxes),
-                     (1 / kSizeVariance) * (side(ground_truth) / side(default_boxes)).log()},
-                    -1);
+  return torch::cat(
+      {(1 / kCentreVariance) * (centre(ground_truth) - centre(default_boxes)) / side(default_boxes),
+       (1 / kSizeVariance) * (side(ground_truth) / side(default_boxes)).log()},
+      -1);
 }
 
 LossTargets build_loss_targets(const torch::Tensor& default_boxes, const torch::Tensor& matched_box,
@@ -52,13 +53,19 @@ torch::Tensor multibox_loss(const torch::Tensor& locations, const torch::Tensor&
                             const LossTargets& targets) {
   const auto positive = targets.labels > 0;
   const auto positive_count = positive.sum(1);
-  const auto location_loss =
-      torch::smooth_l1_loss(locations, targets.offsets, at::Reduction::None).sum(1).masked_fill(positive.logical_not(), 0).sum(1);
-  const auto cross_entropy =
-      torch::log_softmax(confidences, 1).gather(1, targets.labels.unsqueeze(1)).squeeze(1).neg();  // (N, 8732)
-  const auto counted = select_hard_negatives(cross_entropy.detach(), positive, positive_count).logical_or(positive);
+  const auto location_loss = torch::smooth_l1_loss(locations, targets.offsets, at::Reduction::None)
+                                 .sum(1)
+                                 .masked_fill(positive.logical_not(), 0)
+                                 .sum(1);
+  const auto cross_entropy = torch::log_softmax(confidences, 1)
+                                 .gather(1, targets.labels.unsqueeze(1))
+                                 .squeeze(1)
+                                 .neg();  // (N, 8732)
+  const auto counted =
+      select_hard_negatives(cross_entropy.detach(), positive, positive_count).logical_or(positive);
   const auto confidence_loss = (cross_entropy * counted).sum(1);
-  const auto per_image = (location_loss + confidence_loss) / positive_count.to(locations.dtype()).clamp_min(1e-6);
+  const auto per_image =
+      (location_loss + confidence_loss) / positive_count.to(locations.dtype()).clamp_min(1e-6);
   return (per_image * (positive_count > 0)).mean();
 }
 

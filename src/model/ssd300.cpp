@@ -12,19 +12,25 @@ constexpr std::array kHiddenChannels{256, 256, 128, 128, 128};
 // The child that names are kept under in the reference: feature_extractor.feature_extractor.<n>.
 class FeatureExtractor : public nn::Module {
  public:
-  explicit FeatureExtractor(nn::Sequential layers) { register_module("feature_extractor", std::move(layers)); }
+  explicit FeatureExtractor(nn::Sequential layers) {
+    register_module("feature_extractor", std::move(layers));
+  }
 };
 
 // 1x1 - BN - ReLU - 3x3 - BN - ReLU. Blocks 0 to 2 halve the map, blocks 3 and 4 take off a border of one.
 nn::Sequential additional_block(int index, int in, int hidden, int out) {
   const bool halves = index < 3;
-  return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(in, hidden, 1).bias(false)), nn::BatchNorm2d(hidden),
-                        nn::ReLU(nn::ReLUOptions(true)),
-                        nn::Conv2d(nn::Conv2dOptions(hidden, out, 3).stride(halves ? 2 : 1).padding(halves ? 1 : 0).bias(false)),
-                        nn::BatchNorm2d(out), nn::ReLU(nn::ReLUOptions(true)));
+  return nn::Sequential(
+      nn::Conv2d(nn::Conv2dOptions(in, hidden, 1).bias(false)), nn::BatchNorm2d(hidden),
+      nn::ReLU(nn::ReLUOptions(true)),
+      nn::Conv2d(
+          nn::Conv2dOptions(hidden, out, 3).stride(halves ? 2 : 1).padding(halves ? 1 : 0).bias(false)),
+      nn::BatchNorm2d(out), nn::ReLU(nn::ReLUOptions(true)));
 }
 
-nn::Conv2d head(int in, int out) { return nn::Conv2d(nn::Conv2dOptions(in, out, 3).padding(1)); }
+nn::Conv2d head(int in, int out) {
+  return nn::Conv2d(nn::Conv2dOptions(in, out, 3).padding(1));
+}
 
 // (N, boxes*values, H, W) to (N, values, boxes*H*W): within a map the channel is coordinate-major.
 torch::Tensor flatten_head(const torch::Tensor& output, int values) {
@@ -63,7 +69,8 @@ Predictions Ssd300::forward(const torch::Tensor& images) {
   std::vector<torch::Tensor> locations, confidences;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     locations.push_back(flatten_head(location_heads_[i]->as<nn::Conv2d>()->forward(maps[i]), 4));
-    confidences.push_back(flatten_head(confidence_heads_[i]->as<nn::Conv2d>()->forward(maps[i]), class_count_));
+    confidences.push_back(
+        flatten_head(confidence_heads_[i]->as<nn::Conv2d>()->forward(maps[i]), class_count_));
   }
   return {torch::cat(locations, 2), torch::cat(confidences, 2)};
 }

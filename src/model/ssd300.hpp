@@ -1,5 +1,6 @@
 // SSD300: backbone, five additional blocks, a localisation and a confidence head on each of six feature maps.
-// Liu et al. 2016, section 2.1. Names of parameters and buffers are the reference's; files are exchanged both ways.
+// Liu et al. 2016, section 2.1. Names of parameters and buffers are the reference's; files are exchanged both
+// ways.
 #pragma once
 
 #include <torch/torch.h>
@@ -21,8 +22,8 @@ class Ssd300 : public torch::nn::Module {
   // class_count with the background: 81 for COCO.
   Ssd300(Backbone backbone, int class_count);
 
-  // images: (N, 3, 300, 300), normalised, in the dtype of the convolution weights. In training mode N must be at
-  // least 2: the last BatchNorm sees a 1x1 map.
+  // images: (N, 3, 300, 300), normalised, in the dtype of the convolution weights. In training mode N must be
+  // at least 2: the last BatchNorm sees a 1x1 map.
   Predictions forward(const torch::Tensor& images);
 
   // The six feature maps, for tests and for finding the layer that is wrong.
@@ -40,9 +41,9 @@ class Ssd300 : public torch::nn::Module {
   torch::nn::ModuleList confidence_heads_;
 };
 
-// Initial weights: Xavier uniform for tensors of more than one dimension in the additional blocks and heads (Glorot and
-// Bengio 2010), He normal by fan-out for the backbone's convolutions (He et al. 2015, as torchvision does), PyTorch's
-// defaults for the rest. Depends on the seed alone.
+// Initial weights: Xavier uniform for tensors of more than one dimension in the additional blocks and heads
+// (Glorot and Bengio 2010), He normal by fan-out for the backbone's convolutions (He et al. 2015, as
+// torchvision does), PyTorch's defaults for the rest. Depends on the seed alone.
 void initialise_weights(Ssd300& model, std::uint64_t seed);
 
 }  // namespace ssd

@@ -12,7 +12,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "shards are read and written in the machine's byte order");
 
-// Before any other call: errors are ours to print, and no clean-up at exit (after a full disk it would write again).
+// Before any other call: errors are ours to print, and no clean-up at exit (after a full disk it would write
+// again).
 void prepare_library() {
   static const bool is_prepared = [] {
     H5dont_atexit();
@@ -27,8 +28,8 @@ extern "C" herr_t collect_error_text(unsigned, const H5E_error2_t* error, void* 
   return 0;
 }
 
-// The system's reason where there is one ("errno = 28, error message = 'No space left on device'" within a long text),
-// else the innermost text.
+// The system's reason where there is one ("errno = 28, error message = 'No space left on device'" within a
+// long text), else the innermost text.
 std::string take_error_stack() {
   std::vector<std::string> texts;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect_error_text, &texts);
@@ -183,7 +184,8 @@ std::uint64_t count_hdf5_rows(const Hdf5File& file, const char* name, Hdf5Layout
   check_hdf5(H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr), "H5Sget_simple_extent_dims");
   SSD_VALIDATE(extents[1] == layout.columns, "dataset '{}' has {} columns, not {}", name, extents[1],
                layout.columns);
-  // Late allocation: less space than rows means that the file was never finished, and guards the memory asked for.
+  // Late allocation: less space than rows means that the file was never finished, and guards the memory asked
+  // for.
   const auto row_bytes = H5Tget_size(type.id()) * layout.columns;
   SSD_VALIDATE(H5Dget_storage_size(dataset.id()) / row_bytes == extents[0], "dataset '{}' is not complete",
                name);

@@ -1,5 +1,6 @@
-// The HDF5 C library in C++: one move-only class per handle, one check that turns its error stack into LibraryError,
-// and the few calls that shards need. No other file calls HDF5. Not thread safe, and neither is the library: one thread.
+// The HDF5 C library in C++: one move-only class per handle, one check that turns its error stack into
+// LibraryError, and the few calls that shards need. No other file calls HDF5. Not thread safe, and neither is
+// the library: one thread.
 #pragma once
 
 #include <hdf5.h>
@@ -54,7 +55,8 @@ using Hdf5Type = Hdf5Handle<H5Tclose>;
 using Hdf5Attribute = Hdf5Handle<H5Aclose>;
 using Hdf5Properties = Hdf5Handle<H5Pclose>;
 
-// A new file with pinned format bounds, without times; raw data of alignment_bytes or more begins at a multiple of it.
+// A new file with pinned format bounds, without times; raw data of alignment_bytes or more begins at a
+// multiple of it.
 Hdf5File create_hdf5_file(const std::filesystem::path& path, std::uint64_t alignment_bytes);
 // Read only, with file locking off where the library can.
 Hdf5File open_hdf5_file(const std::filesystem::path& path);

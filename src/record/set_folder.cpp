@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a temporary file is one of this split: ".train-00000-of-00004.h5.tmp.host.17" or that of its manifest.
+// Whether a temporary file is one of this split: ".train-00000-of-00004.h5.tmp.host.17" or that of its
+// manifest.
 bool is_temporary_of(Split split, const std::string& name) {
   return is_temporary_name(name) && (name.starts_with(fmt::format(".{}-", split_name(split))) ||
                                      name.starts_with("." + manifest_file_name(split)));

@@ -1,5 +1,5 @@
-// The contents of one shard as plain arrays, named and ordered as in FORMAT.md; writer, reader and digest all walk the
-// one table in visit_datasets. Plain data.
+// The contents of one shard as plain arrays, named and ordered as in FORMAT.md; writer, reader and digest all
+// walk the one table in visit_datasets. Plain data.
 #pragma once
 
 #include <array>
@@ -111,7 +111,8 @@ void visit_datasets(Data& data, Visit&& visit) {
 // FORMAT.md, "Digests".
 Digest content_digest(const ShardHeader& header, const ShardData& data);
 
-// Throws Error where row counts, offsets or values contradict each other. jpeg_data_bytes: size of the dataset "jpeg".
+// Throws Error where row counts, offsets or values contradict each other. jpeg_data_bytes: size of the
+// dataset "jpeg".
 void validate(const ShardData& data, std::uint64_t jpeg_data_bytes);
 
 }  // namespace ssd

@@ -1,5 +1,5 @@
-// A set of HDF5 shards as ssd_preprocess writes it, opened for reading: all metadata in memory, JPEG bytes read on
-// demand. FORMAT.md describes the files. Local: no MPI.
+// A set of HDF5 shards as ssd_preprocess writes it, opened for reading: all metadata in memory, JPEG bytes
+// read on demand. FORMAT.md describes the files. Local: no MPI.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,9 @@ struct Record {
 
 class ShardSet {
  public:
-  // Reads manifest and shard metadata of one split; throws Error (missing, another format version, cut off, shards of
-  // different sets mixed, a COCO folder given instead: then the message names the ssd_preprocess command).
+  // Reads manifest and shard metadata of one split; throws Error (missing, another format version, cut off,
+  // shards of different sets mixed, a COCO folder given instead: then the message names the ssd_preprocess
+  // command).
   static ShardSet open(const std::filesystem::path& folder, Split split);
   ShardSet(ShardSet&&) noexcept;
   ShardSet& operator=(ShardSet&&) noexcept;
@@ -61,8 +62,8 @@ class ShardSet {
   // Identity of the set: equal for equal input and options.
   const Digest& digest() const { return digest_; }
 
-  // The JPEG's bytes into a buffer that is reused. Thread safe (pread; no HDF5 call). Verifies the CRC. Throws Error
-  // that names shard, record and image.
+  // The JPEG's bytes into a buffer that is reused. Thread safe (pread; no HDF5 call). Verifies the CRC.
+  // Throws Error that names shard, record and image.
   void read_jpeg(const Record& record, std::vector<std::byte>& bytes) const;
 
  private:

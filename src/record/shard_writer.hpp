@@ -1,5 +1,5 @@
-// Collects the records of one shard in memory and writes them as one file. Not thread safe; HDF5 is called in close()
-// alone. Holds the JPEG data of its shard in memory.
+// Collects the records of one shard in memory and writes them as one file. Not thread safe; HDF5 is called in
+// close() alone. Holds the JPEG data of its shard in memory.
 #pragma once
 
 #include <cstddef>

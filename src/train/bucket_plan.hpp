@@ -19,7 +19,8 @@ struct Bucket {
   friend bool operator==(const Bucket&, const Bucket&) = default;
 };
 
-// Fills buckets in order until the next entry would go beyond the limit; an entry larger than it has a bucket alone.
+// Fills buckets in order until the next entry would go beyond the limit; an entry larger than it has a bucket
+// alone.
 std::vector<Bucket> plan_buckets(std::span<const std::int64_t> entry_bytes, const BucketOptions& options);
 
 }  // namespace ssd

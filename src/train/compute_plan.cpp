@@ -27,9 +27,10 @@ constexpr std::array kDeviation{0.229, 0.224, 0.225};
 int choose_device_index(const RankPlacement& placement, int device_count) {
   // Launched by srun each rank may see its own GPU alone.
   if (device_count == 1) return 0;
-  SSD_VALIDATE(device_count >= placement.local_size,
-               "{} ranks run on {}, but {} GPUs are visible there; start one rank for each GPU, or use --device cpu",
-               placement.local_size, placement.host, device_count);
+  SSD_VALIDATE(
+      device_count >= placement.local_size,
+      "{} ranks run on {}, but {} GPUs are visible there; start one rank for each GPU, or use --device cpu",
+      placement.local_size, placement.host, device_count);
   return placement.local_rank;
 }
 
@@ -43,20 +44,21 @@ void plan_threads(ComputePlan& plan, const RankPlacement& placement, int num_wor
   }
 }
 
-// Activations of every step are allocated anew. glibc would give the large ones back to the kernel each time, which then
-// has to clear their pages again: 10 % of a step.
+// Activations of every step are allocated anew. glibc would give the large ones back to the kernel each time,
+// which then has to clear their pages again: 10 % of a step.
 void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
-// LibTorch's own kernels (BatchNorm, ReLU, additions) stay with AVX2 unless told otherwise; with AVX-512 a BF16 step of
-// ResNet-18 takes a quarter less. Read at its first kernel, so it has to be said before; what the user says stands.
+// LibTorch's own kernels (BatchNorm, ReLU, additions) stay with AVX2 unless told otherwise; with AVX-512 a
+// BF16 step of ResNet-18 takes a quarter less. Read at its first kernel, so it has to be said before; what
+// the user says stands.
 void prefer_avx512_kernels() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     ::setenv("ATEN_CPU_CAPABILITY", "avx512", /*overwrite=*/0);
   }
 #endif
@@ -75,21 +77,25 @@ CpuCapabilities find_cpu_capabilities() {
   return {false, "baseline"};
 }
 
-ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& placement, const CpuCapabilities& cpu,
-                         int device_count) {
+ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& placement,
+                         const CpuCapabilities& cpu, int device_count) {
   ComputePlan plan;
   SSD_VALIDATE(options.device != DeviceChoice::cuda || device_count > 0,
-               "--device cuda, but no GPU is visible on {}; in a container use --nv, or take --device cpu", placement.host);
+               "--device cuda, but no GPU is visible on {}; in a container use --nv, or take --device cpu",
+               placement.host);
   if (options.device != DeviceChoice::cpu && device_count > 0) {
-    plan.device = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(choose_device_index(placement, device_count)));
+    plan.device = torch::Device(torch::kCUDA,
+                                static_cast<c10::DeviceIndex>(choose_device_index(placement, device_count)));
   }
   if (options.use_half) {
-    plan.arena.compute_type = plan.device.is_cuda() ? torch::kHalf : (cpu.has_bfloat16 ? torch::kBFloat16 : torch::kFloat);
+    plan.arena.compute_type =
+        plan.device.is_cuda() ? torch::kHalf : (cpu.has_bfloat16 ? torch::kBFloat16 : torch::kFloat);
     plan.wire_type = WireType::float16;
     plan.loss_scaling = LossScaling::dynamic;
   }
-  plan.arena.channels_last =
-      options.layout == DataLayout::automatic ? options.use_half : options.layout == DataLayout::channels_last;
+  plan.arena.channels_last = options.layout == DataLayout::automatic
+                                 ? options.use_half
+                                 : options.layout == DataLayout::channels_last;
   plan_threads(plan, placement, options.num_workers);
   return plan;
 }
@@ -107,19 +113,20 @@ void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options) {
 }
 
 std::string describe(const ComputePlan& plan, const TrainOptions& options, const CpuCapabilities& cpu) {
-  std::string text = fmt::format("{}, {} compute, {}, gradients in {}", plan.device.is_cuda() ? "CUDA" : "CPU",
-                                 c10::toString(plan.arena.compute_type),
-                                 plan.arena.channels_last ? "channels last" : "channels first",
-                                 wire_type_name(plan.wire_type));
+  std::string text = fmt::format(
+      "{}, {} compute, {}, gradients in {}", plan.device.is_cuda() ? "CUDA" : "CPU",
+      c10::toString(plan.arena.compute_type), plan.arena.channels_last ? "channels last" : "channels first",
+      wire_type_name(plan.wire_type));
   if (!plan.device.is_cuda()) text += fmt::format(", {}", cpu.name);
   if (options.use_half && plan.arena.compute_type == torch::kFloat) {
     text += " (--fp16: this processor has neither AMX nor AVX512-BF16, so it computes in float)";
   }
-  return text + fmt::format("; per rank {} compute and {} loader threads", plan.compute_threads, plan.loader_threads);
+  return text + fmt::format("; per rank {} compute and {} loader threads", plan.compute_threads,
+                            plan.loader_threads);
 }
 
 std::unique_ptr<GradientCommunicator> make_gradient_communicator(const MpiComm& world,
-                                                                  [[maybe_unused]] const ComputePlan& plan) {
+                                                                 [[maybe_unused]] const ComputePlan& plan) {
   if (world.world_size() == 1) return nullptr;
 #if SSD_WITH_CUDA
   if (plan.device.is_cuda()) {
@@ -140,10 +147,12 @@ torch::Tensor normalised_images(const std::uint8_t* images, int count, const Com
     shift[c] = static_cast<float>(-kMean[c] / kDeviation[c]);
   }
   const auto on_device = [&](std::array<float, 3>& values) {
-    return torch::from_blob(values.data(), {3}, torch::kFloat).to(plan.device, /*non_blocking=*/false, /*copy=*/true);
+    return torch::from_blob(values.data(), {3}, torch::kFloat)
+        .to(plan.device, /*non_blocking=*/false, /*copy=*/true);
   };
   auto* bytes = const_cast<std::uint8_t*>(images);
-  const auto pixels = torch::from_blob(bytes, {count, kInputSide, kInputSide, 3}, torch::kByte).to(plan.device);
+  const auto pixels =
+      torch::from_blob(bytes, {count, kInputSide, kInputSide, 3}, torch::kByte).to(plan.device);
   auto values = pixels.to(torch::kFloat).mul_(on_device(scale)).add_(on_device(shift));
   values = values.permute({0, 3, 1, 2}).to(plan.arena.compute_type);  // a channels-last view
   return plan.arena.channels_last ? values : values.contiguous();

@@ -25,19 +25,21 @@ struct ComputePlan {
 // What the processor can do; a parameter so that the decision can be tested on any machine.
 struct CpuCapabilities {
   bool has_bfloat16 = false;  // AMX or AVX512-BF16
-  std::string name;           // "AMX", "AVX512-BF16", "AVX512", "AVX2" or "baseline": for the log and checkpoints
+  std::string name;  // "AMX", "AVX512-BF16", "AVX512", "AVX2" or "baseline": for the log and checkpoints
 };
-// Call it before LibTorch computes anything: it also chooses the width of LibTorch's own kernels (ATEN_CPU_CAPABILITY).
+// Call it before LibTorch computes anything: it also chooses the width of LibTorch's own kernels
+// (ATEN_CPU_CAPABILITY).
 CpuCapabilities find_cpu_capabilities();
 
 // Note [Threads of a rank]
-// LibTorch's CPU kernels spin at barriers: with two compute threads, one more runnable thread on the same cores makes a
-// step take a minute instead of a second. So a rank with more than one compute thread has compute + loader threads <=
-// its cores; a rank with one core computes with one thread, and its loader thread, which sleeps, may share the core.
+// LibTorch's CPU kernels spin at barriers: with two compute threads, one more runnable thread on the same
+// cores makes a step take a minute instead of a second. So a rank with more than one compute thread has
+// compute + loader threads <= its cores; a rank with one core computes with one thread, and its loader
+// thread, which sleeps, may share the core.
 //
 // device_count: visible GPUs. Throws Error where a GPU is asked for and there is none, or fewer than ranks.
-ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& placement, const CpuCapabilities& cpu,
-                         int device_count);
+ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& placement,
+                         const CpuCapabilities& cpu, int device_count);
 
 // Sets LibTorch's threads, TF32 and cuDNN as planned; on a GPU makes it the current device.
 void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options);
@@ -45,9 +47,11 @@ void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options);
 std::string describe(const ComputePlan& plan, const TrainOptions& options, const CpuCapabilities& cpu);
 
 // Null for a world of one.
-std::unique_ptr<GradientCommunicator> make_gradient_communicator(const MpiComm& world, const ComputePlan& plan);
+std::unique_ptr<GradientCommunicator> make_gradient_communicator(const MpiComm& world,
+                                                                 const ComputePlan& plan);
 
-// The pixels of a batch on the device, normalised: (N, 300, 300, 3) uint8 to (N, 3, 300, 300) of the compute dtype.
+// The pixels of a batch on the device, normalised: (N, 300, 300, 3) uint8 to (N, 3, 300, 300) of the compute
+// dtype.
 torch::Tensor normalised_images(const std::uint8_t* images, int count, const ComputePlan& plan);
 
 }  // namespace ssd

@@ -18,10 +18,12 @@ std::vector<Annotation> annotations_in_json_order(const ShardSet& set) {
   std::vector<std::pair<std::uint64_t, Annotation>> ordered;
   for (const auto& record : set.records()) {
     for (const auto& box : set.annotations_of(record)) {
-      ordered.emplace_back(box.json_order, Annotation{box.id, record.image_id, box.category_id, box.bbox_xywh, box.area, box.is_crowd});
+      ordered.emplace_back(box.json_order, Annotation{box.id, record.image_id, box.category_id, box.bbox_xywh,
+                                                      box.area, box.is_crowd});
     }
   }
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Annotation> annotations;
   for (auto& [order, annotation] : ordered) annotations.push_back(annotation);
   return annotations;
@@ -37,7 +39,8 @@ std::vector<CategoryId> ascending_category_ids(const ShardSet& set) {
 // Puts a module into evaluation mode and back into what it was in.
 class EvaluationModeGuard {
  public:
-  explicit EvaluationModeGuard(torch::nn::Module& module) : module_(module), was_training_(module.is_training()) {
+  explicit EvaluationModeGuard(torch::nn::Module& module)
+      : module_(module), was_training_(module.is_training()) {
     module_.eval();
   }
   ~EvaluationModeGuard() { module_.train(was_training_); }
@@ -56,7 +59,8 @@ void append_detections(const DecodedImage& decoded, ImageId image, int width, in
     const double left = double{box[0]} * width, top = double{box[1]} * height;
     const double right = double{box[2]} * width, bottom = double{box[3]} * height;
     const auto& category = categories[static_cast<std::size_t>(decoded.labels[i] - 1)];
-    detections.push_back({image, category.id, {left, top, right - left, bottom - top}, double{decoded.scores[i]}});
+    detections.push_back(
+        {image, category.id, {left, top, right - left, bottom - top}, double{decoded.scores[i]}});
   }
 }
 
@@ -75,7 +79,8 @@ Evaluator::Evaluator(const ShardSet& set, int batch_size, EvaluationRecords reco
   for (const auto& warning : ground_truth_.warnings) log_info("warning: {}", warning);
 }
 
-std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const ComputePlan& plan, const MpiComm& world,
+std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const ComputePlan& plan,
+                                                    const MpiComm& world,
                                                     std::vector<ImageId>& own_images) const {
   torch::NoGradGuard no_grad;
   const EvaluationModeGuard evaluation_mode(model);
@@ -95,7 +100,8 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
       if (rows.states[n] == SampleState::padding) continue;
       own_images.push_back(rows.image_ids[n]);
       if (rows.states[n] == SampleState::bad) continue;
-      append_detections(decoded[n], rows.image_ids[n], rows.image_sizes[n][0], rows.image_sizes[n][1], set_.categories(), detections);
+      append_detections(decoded[n], rows.image_ids[n], rows.image_sizes[n][0], rows.image_sizes[n][1],
+                        set_.categories(), detections);
     }
     progress.advance();
   }
@@ -103,7 +109,8 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
   return detections;
 }
 
-std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan& plan, const MpiComm& world) const {
+std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan& plan,
+                                               const MpiComm& world) const {
   const auto start = std::chrono::steady_clock::now();
   std::vector<ImageId> own_images;
   const auto detections = detect_own_images(model, plan, world, own_images);
@@ -115,7 +122,8 @@ std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan&
 
   const auto all_outcomes = world.gather(to_bytes(outcomes));
   const auto all_detections = world.gather(as_byte_span(detections));
-  const auto image_count = world.reduce_all(static_cast<std::int64_t>(own_images.size()), ReduceOperation::sum);
+  const auto image_count =
+      world.reduce_all(static_cast<std::int64_t>(own_images.size()), ReduceOperation::sum);
   if (!world.is_root()) return std::nullopt;
 
   std::vector<MatchOutcomes> parts;
@@ -133,15 +141,16 @@ std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan&
   // In the order of the set, whatever the number of ranks.
   std::unordered_map<ImageId, std::size_t> place;
   for (std::size_t i = 0; i < set_.records().size(); ++i) place[set_.records()[i].image_id] = i;
-  std::stable_sort(report.detections.begin(), report.detections.end(), [&](const Detection& a, const Detection& b) {
-    return place.at(a.image_id) < place.at(b.image_id);
-  });
+  std::stable_sort(
+      report.detections.begin(), report.detections.end(),
+      [&](const Detection& a, const Detection& b) { return place.at(a.image_id) < place.at(b.image_id); });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
 std::string format_report(const EvaluationReport& report) {
-  return format_summary(EvaluationParameters{}, report.summary) + fmt::format("Current AP: {:.5f}\n", report.summary[0]);
+  return format_summary(EvaluationParameters{}, report.summary) +
+         fmt::format("Current AP: {:.5f}\n", report.summary[0]);
 }
 
 }  // namespace ssd

@@ -1,5 +1,6 @@
-// COCO evaluation of a model over a split, spread over ranks: each rank runs and matches its own images, rank 0
-// accumulates. The evaluation batch is fixed and its tail padded, so the numbers do not depend on the number of ranks.
+// COCO evaluation of a model over a split, spread over ranks: each rank runs and matches its own images, rank
+// 0 accumulates. The evaluation batch is fixed and its tail padded, so the numbers do not depend on the
+// number of ranks.
 #pragma once
 
 #include <optional>
@@ -31,8 +32,8 @@ class Evaluator {
   // The set must outlive the evaluator. Local.
   Evaluator(const ShardSet& set, int batch_size, EvaluationRecords records);
 
-  // Collective; the model's weights and buffers must be equal on all ranks. Leaves the model in the mode it was in,
-  // also when it throws. The report is on rank 0, nothing elsewhere.
+  // Collective; the model's weights and buffers must be equal on all ranks. Leaves the model in the mode it
+  // was in, also when it throws. The report is on rank 0, nothing elsewhere.
   std::optional<EvaluationReport> run(Ssd300& model, const ComputePlan& plan, const MpiComm& world) const;
 
  private:

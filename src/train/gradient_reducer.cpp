@@ -88,7 +88,8 @@ GradientReducer::GradientReducer(ParameterArena& arena, GradientCommunicator* co
       buckets_.push_back({b, offset, stop - offset, end - first, end - first});
       for (auto i = first; i < end; ++i) {
         torch::autograd::impl::set_post_acc_grad_hooks(
-            block.entries[i].parameter, std::make_unique<CallbackHook>([this, index] { on_gradient_ready(index); }));
+            block.entries[i].parameter,
+            std::make_unique<CallbackHook>([this, index] { on_gradient_ready(index); }));
       }
     }
   }
@@ -97,7 +98,8 @@ GradientReducer::GradientReducer(ParameterArena& arena, GradientCommunicator* co
 GradientReducer::~GradientReducer() {
   if (communicator_ == nullptr) return;
   for (auto& block : arena_.blocks()) {
-    for (auto& entry : block.entries) torch::autograd::impl::set_post_acc_grad_hooks(entry.parameter, nullptr);
+    for (auto& entry : block.entries)
+      torch::autograd::impl::set_post_acc_grad_hooks(entry.parameter, nullptr);
   }
 }
 
@@ -113,15 +115,18 @@ void GradientReducer::on_gradient_ready(std::size_t bucket) {
 }
 
 void GradientReducer::start_full_buckets() {
-  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].waiting_for == 0) start(buckets_[next_bucket_++]);
+  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].waiting_for == 0)
+    start(buckets_[next_bucket_++]);
 }
 
 void GradientReducer::start(const PlacedBucket& bucket) {
   torch::NoGradGuard no_grad;
   auto wire = averaged_[bucket.block].slice(0, bucket.offset, bucket.offset + bucket.count);
-  scale_into_wire(arena_.blocks()[bucket.block].gradients.slice(0, bucket.offset, bucket.offset + bucket.count),
-                  communicator_->prescale(), wire);
-  communicator_->start_average(wire.data_ptr(), static_cast<std::size_t>(bucket.count), wire_types_[bucket.block]);
+  scale_into_wire(
+      arena_.blocks()[bucket.block].gradients.slice(0, bucket.offset, bucket.offset + bucket.count),
+      communicator_->prescale(), wire);
+  communicator_->start_average(wire.data_ptr(), static_cast<std::size_t>(bucket.count),
+                               wire_types_[bucket.block]);
 }
 
 void GradientReducer::finish_step() {
@@ -130,7 +135,8 @@ void GradientReducer::finish_step() {
   while (next_bucket_ < buckets_.size()) start(buckets_[next_bucket_++]);
   const auto start_time = std::chrono::steady_clock::now();
   communicator_->finish();
-  exposed_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_time).count();
+  exposed_ms_ =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_time).count();
 }
 
 }  // namespace ssd

@@ -1,5 +1,6 @@
-// Averages the arena's gradients over all ranks while backward is still running: hooks on the parameters fill buckets,
-// full buckets start their allreduce in the order of their index (Note [Same bucket order on every rank]).
+// Averages the arena's gradients over all ranks while backward is still running: hooks on the parameters fill
+// buckets, full buckets start their allreduce in the order of their index (Note [Same bucket order on every
+// rank]).
 #pragma once
 
 #include <torch/torch.h>
@@ -21,8 +22,8 @@ struct ReducerOptions {
 
 class GradientReducer {
  public:
-  // communicator: null for a world of one; then the gradients stay as they are. Arena and communicator must outlive
-  // the reducer, and the reducer every backward of the model.
+  // communicator: null for a world of one; then the gradients stay as they are. Arena and communicator must
+  // outlive the reducer, and the reducer every backward of the model.
   GradientReducer(ParameterArena& arena, GradientCommunicator* communicator, const ReducerOptions& options);
   ~GradientReducer();  // takes its hooks off the parameters
   GradientReducer(const GradientReducer&) = delete;
@@ -30,8 +31,8 @@ class GradientReducer {
 
   // Before each backward.
   void begin_step();
-  // Collective, after backward: starts what is left, waits for all. Then averaged() is valid until the gradients are
-  // zeroed.
+  // Collective, after backward: starts what is left, waits for all. Then averaged() is valid until the
+  // gradients are zeroed.
   void finish_step();
 
   // The averaged gradients of a block, (n), in the dtype they travelled in.
@@ -54,8 +55,8 @@ class GradientReducer {
 
   ParameterArena& arena_;
   GradientCommunicator* communicator_;
-  std::vector<WireType> wire_types_;       // of each block
-  std::vector<torch::Tensor> averaged_;    // of each block
+  std::vector<WireType> wire_types_;     // of each block
+  std::vector<torch::Tensor> averaged_;  // of each block
   std::vector<PlacedBucket> buckets_;
   std::size_t next_bucket_ = 0;  // the first that has not been started
   double exposed_ms_ = 0;

@@ -1,5 +1,5 @@
-// The learning rate of each iteration: a pure function. Reference's recipe (linear warmup, steps of 0.1), with the full
-// rate from the end of the warmup on.
+// The learning rate of each iteration: a pure function. Reference's recipe (linear warmup, steps of 0.1),
+// with the full rate from the end of the warmup on.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace ssd {
 
 struct LearningRateOptions {
-  double base = 2.6e-3;              // for a global batch of 32
+  double base = 2.6e-3;  // for a global batch of 32
   int world_size = 1;
-  int batch_size = 32;               // per rank
+  int batch_size = 32;  // per rank
   std::int64_t warmup_iterations = 0;
   std::vector<int> milestone_epochs = {43, 54};  // zero-based; the rate is divided by ten before each
 };

@@ -5,7 +5,8 @@ namespace ssd {
 LossScaler::LossScaler(LossScaling scaling, torch::Device device) : scaling_(scaling) {
   const auto options = torch::TensorOptions().device(device);
   const LossScalerState start;
-  scale_ = torch::full({1}, scaling == LossScaling::dynamic ? start.scale : 1.0, options.dtype(torch::kFloat));
+  scale_ =
+      torch::full({1}, scaling == LossScaling::dynamic ? start.scale : 1.0, options.dtype(torch::kFloat));
   good_steps_ = torch::zeros({1}, options.dtype(torch::kInt));
   skipped_steps_ = torch::zeros({1}, options.dtype(torch::kLong));
   found_overflow_ = torch::zeros({1}, options.dtype(torch::kFloat));
@@ -15,13 +16,16 @@ torch::Tensor LossScaler::scale(const torch::Tensor& loss) const {
   return is_dynamic() ? loss * scale_.to(loss.scalar_type()).squeeze() : loss;
 }
 
-torch::Tensor LossScaler::inverse_scale() const { return scale_.reciprocal(); }
+torch::Tensor LossScaler::inverse_scale() const {
+  return scale_.reciprocal();
+}
 
 void LossScaler::update() {
   if (!is_dynamic()) return;
   torch::NoGradGuard no_grad;
   skipped_steps_ += found_overflow_.to(torch::kLong);
-  at::_amp_update_scale_(scale_, good_steps_, found_overflow_, kGrowthFactor, kBackoffFactor, kGrowthInterval);
+  at::_amp_update_scale_(scale_, good_steps_, found_overflow_, kGrowthFactor, kBackoffFactor,
+                         kGrowthInterval);
   found_overflow_.zero_();
 }
 

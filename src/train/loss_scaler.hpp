@@ -1,6 +1,7 @@
-// Dynamic loss scaling (Micikevicius et al. 2018, "Mixed Precision Training", section 3.2): start 65536, doubled after
-// 2000 good steps, halved on an overflow, whose step is skipped. The state lives in tensors on the device, so that no
-// step waits for it; every rank sees the same averaged gradients and so decides the same.
+// Dynamic loss scaling (Micikevicius et al. 2018, "Mixed Precision Training", section 3.2): start 65536,
+// doubled after 2000 good steps, halved on an overflow, whose step is skipped. The state lives in tensors on
+// the device, so that no step waits for it; every rank sees the same averaged gradients and so decides the
+// same.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,8 +12,8 @@ namespace ssd {
 
 struct LossScalerState {
   double scale = 65536;
-  std::int64_t good_steps = 0;      // since the last change of the scale
-  std::int64_t skipped_steps = 0;   // in all
+  std::int64_t good_steps = 0;     // since the last change of the scale
+  std::int64_t skipped_steps = 0;  // in all
 };
 
 enum class LossScaling { none, dynamic };
@@ -27,8 +28,8 @@ class LossScaler {
 
   bool is_dynamic() const { return scaling_ == LossScaling::dynamic; }
   torch::Tensor scale(const torch::Tensor& loss) const;
-  torch::Tensor inverse_scale() const;                            // float32 scalar
-  torch::Tensor& found_overflow() { return found_overflow_; }     // float32 scalar, set to 1 by who finds one
+  torch::Tensor inverse_scale() const;                         // float32 scalar
+  torch::Tensor& found_overflow() { return found_overflow_; }  // float32 scalar, set to 1 by who finds one
   void update();  // after the step: adapts the scale and clears found_overflow
 
   LossScalerState state() const;  // waits for the device

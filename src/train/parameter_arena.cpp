@@ -51,7 +51,8 @@ void allocate(ArenaBlock& block, torch::ScalarType compute_type, bool channels_l
   block.master = torch::zeros({count}, options.dtype(master_type));
   block.momentum = torch::zeros({count}, options.dtype(master_type));
   block.gradients = torch::zeros({count}, options.dtype(compute_type));
-  block.weights = master_type == compute_type ? block.master : torch::zeros({count}, options.dtype(compute_type));
+  block.weights =
+      master_type == compute_type ? block.master : torch::zeros({count}, options.dtype(compute_type));
   for (auto& entry : block.entries) {
     view_of(block.master, entry, channels_last).copy_(entry.parameter);
     entry.parameter.set_data(view_of(block.weights, entry, channels_last));

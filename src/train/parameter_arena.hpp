@@ -1,6 +1,6 @@
-// All parameters of a network in a few contiguous blocks of memory. After construction the module's parameters and
-// their gradients are views of the blocks: backward adds gradients in place, a bucket of the allreduce is a range of a
-// block, the optimizer is one pass over it, and a checkpoint is a copy of it.
+// All parameters of a network in a few contiguous blocks of memory. After construction the module's
+// parameters and their gradients are views of the blocks: backward adds gradients in place, a bucket of the
+// allreduce is a range of a block, the optimizer is one pass over it, and a checkpoint is a copy of it.
 #pragma once
 
 #include <torch/torch.h>
@@ -22,9 +22,9 @@ struct ArenaEntry {
   bool has_weight_decay = false;
 };
 
-// One dtype of the network. The entries with weight decay come first, [0, decayed_count), the others after them; both in
-// reverse order of use, which is about the order in which backward makes their gradients. Entries begin at multiples of
-// 64 bytes; what lies between is 0 and stays 0.
+// One dtype of the network. The entries with weight decay come first, [0, decayed_count), the others after
+// them; both in reverse order of use, which is about the order in which backward makes their gradients.
+// Entries begin at multiples of 64 bytes; what lies between is 0 and stays 0.
 struct ArenaBlock {
   std::vector<ArenaEntry> entries;
   std::int64_t decayed_count = 0;
@@ -41,8 +41,9 @@ struct ArenaOptions {
 
 class ParameterArena {
  public:
-  // Converts the model: convolution weights and biases to the compute dtype, BatchNorm's parameters and statistics to
-  // float32 (float64 if that is the compute dtype). The model must be on its device already and outlive the arena.
+  // Converts the model: convolution weights and biases to the compute dtype, BatchNorm's parameters and
+  // statistics to float32 (float64 if that is the compute dtype). The model must be on its device already and
+  // outlive the arena.
   ParameterArena(Ssd300& model, const ArenaOptions& options);
   ParameterArena(const ParameterArena&) = delete;
   ParameterArena& operator=(const ParameterArena&) = delete;

@@ -42,7 +42,9 @@ SSD_VECTOR_CLONES void update(double* w, double* m, const double* g, std::int64_
   update_range(w, m, g, count, factors);
 }
 
-const std::uint16_t* bits_of(const void* values) { return static_cast<const std::uint16_t*>(values); }
+const std::uint16_t* bits_of(const void* values) {
+  return static_cast<const std::uint16_t*>(values);
+}
 void to_floats(const c10::Half* values, float* out, std::int64_t count) {
   halves_to_floats(bits_of(values), out, static_cast<std::size_t>(count));
 }
@@ -51,8 +53,8 @@ void to_floats(const c10::BFloat16* values, float* out, std::int64_t count) {
 }
 
 template <class Real, class Gradient>
-void update_chunks(ArenaBlock& block, const torch::Tensor& gradients, const Factors& factors, std::int64_t begin,
-                   std::int64_t end) {
+void update_chunks(ArenaBlock& block, const torch::Tensor& gradients, const Factors& factors,
+                   std::int64_t begin, std::int64_t end) {
   auto* weight = block.master.data_ptr<Real>();
   auto* momentum = block.momentum.data_ptr<Real>();
   const auto* gradient = gradients.data_ptr<Gradient>();
@@ -71,8 +73,10 @@ void update_chunks(ArenaBlock& block, const torch::Tensor& gradients, const Fact
 }
 
 template <class Real, class Gradient>
-void update_block(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options, const SgdStep& step) {
-  const Factors decayed{step.learning_rate, options.momentum, options.weight_decay, step.inverse_scale.item<float>()};
+void update_block(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options,
+                  const SgdStep& step) {
+  const Factors decayed{step.learning_rate, options.momentum, options.weight_decay,
+                        step.inverse_scale.item<float>()};
   auto undecayed = decayed;
   undecayed.decay = 0;
   at::parallel_for(0, block.master.numel(), 64 * kChunk, [&](std::int64_t begin, std::int64_t end) {
@@ -96,7 +100,8 @@ void sgd_update_by_operations(ArenaBlock& block, const torch::Tensor& gradients,
   torch::NoGradGuard no_grad;
   const auto type = block.master.scalar_type();
   auto g = gradients.to(type) * step.inverse_scale.to(type);
-  g.slice(0, 0, block.decayed_count).add_(block.master.slice(0, 0, block.decayed_count), options.weight_decay);
+  g.slice(0, 0, block.decayed_count)
+      .add_(block.master.slice(0, 0, block.decayed_count), options.weight_decay);
   const auto keep = step.found_overflow != 0;
   const auto momentum = block.momentum * options.momentum + g;
   block.momentum.copy_(torch::where(keep, block.momentum, momentum));
@@ -104,12 +109,14 @@ void sgd_update_by_operations(ArenaBlock& block, const torch::Tensor& gradients,
   if (!block.weights.is_same(block.master)) block.weights.copy_(block.master);
 }
 
-void sgd_update(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options, const SgdStep& step) {
+void sgd_update(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options,
+                const SgdStep& step) {
   torch::NoGradGuard no_grad;
   SSD_EXPECT(gradients.numel() == block.master.numel() && gradients.is_contiguous());
   if (!block.master.is_cpu()) return sgd_update_by_operations(block, gradients, options, step);
   if (step.found_overflow.item<float>() != 0) return;
-  if (block.master.scalar_type() == torch::kDouble) return update_block<double, double>(block, gradients, options, step);
+  if (block.master.scalar_type() == torch::kDouble)
+    return update_block<double, double>(block, gradients, options, step);
   switch (gradients.scalar_type()) {
     case torch::kFloat:
       return update_block<float, float>(block, gradients, options, step);

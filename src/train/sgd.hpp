@@ -1,5 +1,6 @@
-// SGD with momentum over an arena block, one pass: unscale, weight decay, momentum, update, write back in the compute
-// dtype. torch.optim.SGD without dampening and Nesterov: g += decay * w; m = momentum * m + g; w -= rate * m.
+// SGD with momentum over an arena block, one pass: unscale, weight decay, momentum, update, write back in the
+// compute dtype. torch.optim.SGD without dampening and Nesterov: g += decay * w; m = momentum * m + g; w -=
+// rate * m.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,7 +16,7 @@ struct SgdOptions {
 
 struct SgdStep {
   double learning_rate = 0;
-  torch::Tensor inverse_scale;  // float32 scalar on the block's device: gradients are multiplied by it
+  torch::Tensor inverse_scale;   // float32 scalar on the block's device: gradients are multiplied by it
   torch::Tensor found_overflow;  // float32 scalar: other than 0 leaves weights and momentum as they are
 };
 
@@ -24,7 +25,8 @@ void detect_overflow(const torch::Tensor& gradients, torch::Tensor& found_overfl
 
 // gradients: (n), averaged over ranks, of any floating dtype; need not be the block's own.
 // On a CPU a fused loop, on other devices ATen operations; the results differ by rounding only.
-void sgd_update(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options, const SgdStep& step);
+void sgd_update(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options,
+                const SgdStep& step);
 
 // The form for any device, for the tests that compare the two.
 void sgd_update_by_operations(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options,

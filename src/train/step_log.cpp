@@ -21,11 +21,13 @@ void StepLog::add(const torch::Tensor& loss, const StepTimes& times) {
 
 double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learning_rate) {
   const double steps = static_cast<double>(steps_);
-  const double loss = world_.reduce_all(loss_sum_.item<double>(), ReduceOperation::sum) / steps / world_.world_size();
+  const double loss =
+      world_.reduce_all(loss_sum_.item<double>(), ReduceOperation::sum) / steps / world_.world_size();
   const auto scaler = scaler_.state();
   run_in_agreement(world_, [&] {
     SSD_VALIDATE(std::isfinite(loss) || !world_.is_root(),
-                 "the loss is {} in the {} iterations up to {} (epoch {}, learning rate {:.6g}, loss scale {}); a smaller "
+                 "the loss is {} in the {} iterations up to {} (epoch {}, learning rate {:.6g}, loss scale "
+                 "{}); a smaller "
                  "--learning-rate or a longer --warmup helps; checkpoints written before are good",
                  loss, steps_, iteration, epoch, learning_rate, scaler.scale);
   });
@@ -33,11 +35,15 @@ double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learnin
   timed_seconds_ += seconds;
   timed_steps_ += steps_;
   const double rate = steps * static_cast<double>(options_.images_per_iteration) / seconds;
-  const double left_s = timed_seconds_ / static_cast<double>(timed_steps_) * static_cast<double>(options_.total_iterations - iteration - 1);
-  std::string line = fmt::format("epoch {} iter {}/{} | loss {:.4f} | lr {:.3e} | {:.1f} img/s | step {:.0f} ms | data {:.1f} ms | comm exposed {:.1f} ms",
-                                 epoch, iteration + 1, options_.total_iterations, loss, learning_rate, rate, 1000 * seconds / steps,
-                                 times_.data_ms / steps, times_.exposed_comm_ms / steps);
-  if (scaler_.is_dynamic()) line += fmt::format(" | scale {:.0f} skipped {}", scaler.scale, scaler.skipped_steps);
+  const double left_s = timed_seconds_ / static_cast<double>(timed_steps_) *
+                        static_cast<double>(options_.total_iterations - iteration - 1);
+  std::string line = fmt::format(
+      "epoch {} iter {}/{} | loss {:.4f} | lr {:.3e} | {:.1f} img/s | step {:.0f} ms | data {:.1f} ms | comm "
+      "exposed {:.1f} ms",
+      epoch, iteration + 1, options_.total_iterations, loss, learning_rate, rate, 1000 * seconds / steps,
+      times_.data_ms / steps, times_.exposed_comm_ms / steps);
+  if (scaler_.is_dynamic())
+    line += fmt::format(" | scale {:.0f} skipped {}", scaler.scale, scaler.skipped_steps);
   log_info("{} | {} left", line, format_duration(left_s));
   if (options_.json != nullptr) {
     options_.json->log({epoch, iteration}, {{"loss", loss},
@@ -55,6 +61,8 @@ double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learnin
   return loss;
 }
 
-void StepLog::restart_clock() { start_ = std::chrono::steady_clock::now(); }
+void StepLog::restart_clock() {
+  start_ = std::chrono::steady_clock::now();
+}
 
 }  // namespace ssd

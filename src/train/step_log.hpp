@@ -1,5 +1,5 @@
-// The log of training steps: losses are summed on the device and looked at when a line is due, so that steps in between
-// do not wait for the device.
+// The log of training steps: losses are summed on the device and looked at when a line is due, so that steps
+// in between do not wait for the device.
 #pragma once
 
 #include <torch/torch.h>
@@ -14,7 +14,7 @@
 namespace ssd {
 
 struct StepLogOptions {
-  int interval = 20;                     // iterations
+  int interval = 20;                      // iterations
   std::int64_t images_per_iteration = 0;  // of all ranks
   std::int64_t iterations_per_epoch = 0;
   std::int64_t total_iterations = 0;
@@ -32,8 +32,9 @@ class StepLog {
 
   void add(const torch::Tensor& loss, const StepTimes& times);  // of this rank
 
-  // Collective. A line on rank 0 with the mean over the steps since the last one and over ranks; the mean loss is
-  // returned on every rank. Throws Error on every rank where it is not finite: such a run does not come back.
+  // Collective. A line on rank 0 with the mean over the steps since the last one and over ranks; the mean
+  // loss is returned on every rank. Throws Error on every rank where it is not finite: such a run does not
+  // come back.
   double flush(std::int64_t epoch, std::int64_t iteration, double learning_rate);
 
   void restart_clock();  // after a pause (evaluation, a save) that is not a step's

@@ -27,9 +27,12 @@ constexpr const char* kDefaultSaveFolder = "./models";
 struct Alias {
   std::string_view name, meaning;
 };
-constexpr std::array kAliases{Alias{"--bs", "--batch-size"},    Alias{"--ebs", "--eval-batch-size"},
-                              Alias{"--lr", "--learning-rate"}, Alias{"--wd", "--weight-decay"},
-                              Alias{"--amp", "--fp16"},         Alias{"--no-amp", "--no-fp16"},
+constexpr std::array kAliases{Alias{"--bs", "--batch-size"},
+                              Alias{"--ebs", "--eval-batch-size"},
+                              Alias{"--lr", "--learning-rate"},
+                              Alias{"--wd", "--weight-decay"},
+                              Alias{"--amp", "--fp16"},
+                              Alias{"--no-amp", "--no-fp16"},
                               Alias{"--local-rank", "--local_rank"}};
 
 std::vector<std::string> rewrite_arguments(int argc, const char* const* argv) {
@@ -60,7 +63,9 @@ po::typed_value<T>* with_default(T value, const char* name) {
   return po::value<T>()->default_value(value)->value_name(name);
 }
 
-std::string text_of(double value) { return fmt::format("{}", value); }
+std::string text_of(double value) {
+  return fmt::format("{}", value);
+}
 
 po::typed_value<double>* number(double value, const char* name = "X") {
   return po::value<double>()->default_value(value, text_of(value))->value_name(name);
@@ -69,7 +74,10 @@ po::typed_value<double>* number(double value, const char* name = "X") {
 using Words = std::vector<std::string>;
 
 po::typed_value<Words>* words(const Words& value, const char* name) {
-  return po::value<Words>()->multitoken()->default_value(value, fmt::format("{}", fmt::join(value, " ")))->value_name(name);
+  return po::value<Words>()
+      ->multitoken()
+      ->default_value(value, fmt::format("{}", fmt::join(value, " ")))
+      ->value_name(name);
 }
 
 po::typed_value<std::string>* text(const std::string& value, const char* name) {
@@ -93,8 +101,9 @@ struct OptionTable {
     add_augmentation();
     add_machine(defaults);
     add_output(defaults);
-    benchmark.add_options()                                                                                  //
-        ("benchmark-iterations", with_default(defaults.benchmark_iterations, "N"), "iterations that are timed")  //
+    benchmark.add_options()  //
+        ("benchmark-iterations", with_default(defaults.benchmark_iterations, "N"),
+         "iterations that are timed")  //
         ("benchmark-warmup", with_default(defaults.benchmark_warmup, "N"), "iterations before them");
     other.add_options()                                                              //
         ("help,h", "print this text and stop")                                       //
@@ -111,62 +120,75 @@ struct OptionTable {
 
  private:
   void add_input() {
-    input.add_options()                                                                                          //
-        ("data,d", text(default_data(), "DIR"), "the shards that ssd_preprocess made; default $SSD_DATA, else /scratch/shards")  //
-        ("mode", text("training", "MODE"), "training, evaluation, benchmark-training or benchmark-inference")     //
-        ("backbone", text("resnet50", "NAME"), "resnet18, resnet34, resnet50, resnet101 or resnet152")            //
-        ("backbone-path", text("", "FILE"), "torchvision's ResNet weights to start from; without it they are random")  //
+    input.add_options()  //
+        ("data,d", text(default_data(), "DIR"),
+         "the shards that ssd_preprocess made; default $SSD_DATA, else /scratch/shards")  //
+        ("mode", text("training", "MODE"),
+         "training, evaluation, benchmark-training or benchmark-inference")                             //
+        ("backbone", text("resnet50", "NAME"), "resnet18, resnet34, resnet50, resnet101 or resnet152")  //
+        ("backbone-path", text("", "FILE"),
+         "torchvision's ResNet weights to start from; without it they are random")  //
         ("checkpoint", po::value<Words>()->multitoken()->value_name("FILE..."),
          "go on from this file, or evaluate it; of several (a glob) the newest epoch");
   }
 
   void add_recipe(const TrainOptions& defaults) {
-    recipe.add_options()                                                                                      //
-        ("epochs,e", with_default(defaults.epochs, "N"), "epochs to run")                                     //
-        ("batch-size", with_default(defaults.batch_size, "N"), "images per rank and iteration (or --bs)")     //
+    recipe.add_options()                                                                                   //
+        ("epochs,e", with_default(defaults.epochs, "N"), "epochs to run")                                  //
+        ("batch-size", with_default(defaults.batch_size, "N"), "images per rank and iteration (or --bs)")  //
         ("learning-rate", number(defaults.learning_rate),
-         "for a global batch of 32; the rate used is this * ranks * batch-size / 32 (or --lr)")               //
-        ("momentum,m", number(defaults.momentum), "of SGD")                                                   //
-        ("weight-decay", number(defaults.weight_decay), "not for biases and BatchNorm (or --wd)")             //
-        ("warmup", with_default<std::int64_t>(0, "N"), "iterations in which the rate grows from 0")           //
-        ("multistep", words({"43", "54"}, "EPOCH..."), "the rate is divided by 10 before these epochs, counted from 0; or none")  //
+         "for a global batch of 32; the rate used is this * ranks * batch-size / 32 (or --lr)")      //
+        ("momentum,m", number(defaults.momentum), "of SGD")                                          //
+        ("weight-decay", number(defaults.weight_decay), "not for biases and BatchNorm (or --wd)")    //
+        ("warmup", with_default<std::int64_t>(0, "N"), "iterations in which the rate grows from 0")  //
+        ("multistep", words({"43", "54"}, "EPOCH..."),
+         "the rate is divided by 10 before these epochs, counted from 0; or none")  //
         ("evaluation", words({"21", "31", "37", "42", "48", "53", "59", "64"}, "EPOCH..."),
-         "evaluate after these epochs, counted from 0; or none, or last")                                     //
-        ("eval-batch-size", with_default(defaults.evaluation_batch_size, "N"), "images per rank (or --ebs)")  //
-        ("eval-annotated-only", "run only images that have boxes, as the reference does (4,952 of COCO's 5,000)")  //
-        ("skip-crowd", "do not train on crowd boxes (the reference does)")                                    //
-        ("seed,s", po::value<std::int64_t>()->value_name("N"), "of weights, order and augmentation; default: random, logged");
+         "evaluate after these epochs, counted from 0; or none, or last")  //
+        ("eval-batch-size", with_default(defaults.evaluation_batch_size, "N"),
+         "images per rank (or --ebs)")  //
+        ("eval-annotated-only",
+         "run only images that have boxes, as the reference does (4,952 of COCO's 5,000)")  //
+        ("skip-crowd", "do not train on crowd boxes (the reference does)")                  //
+        ("seed,s", po::value<std::int64_t>()->value_name("N"),
+         "of weights, order and augmentation; default: random, logged");
   }
 
   void add_augmentation() {
-    augmentation.add_options()                                                                      //
-        ("hue", words({"-0.5", "0.5"}, "LOW HIGH"), "degrees")                                      //
-        ("saturation", words({"0.5", "1.5"}, "LOW HIGH"), "factor")                                 //
-        ("contrast", words({"0.5", "1.5"}, "LOW HIGH"), "factor about the level 128")               //
-        ("brightness", words({"0.875", "1.125"}, "LOW HIGH"), "factor")                             //
+    augmentation.add_options()                                                         //
+        ("hue", words({"-0.5", "0.5"}, "LOW HIGH"), "degrees")                         //
+        ("saturation", words({"0.5", "1.5"}, "LOW HIGH"), "factor")                    //
+        ("contrast", words({"0.5", "1.5"}, "LOW HIGH"), "factor about the level 128")  //
+        ("brightness", words({"0.875", "1.125"}, "LOW HIGH"), "factor")                //
         ("flip-probability", number(0.5, "P"), "of a horizontal flip");
   }
 
   void add_machine(const TrainOptions& defaults) {
-    machine.add_options()                                                                                        //
-        ("device", text("auto", "DEVICE"), "auto (CUDA where there is a GPU), cuda or cpu")                      //
-        ("no-cuda", "the same as --device cpu")                                                                  //
-        ("fp16", "half precision: FP16 on a GPU, BF16 on a CPU that has it; FP16 gradients, dynamic loss scaling (or --amp)")  //
-        ("no-fp16", "FP32, the default (or --no-amp)")                                                           //
-        ("allow-tf32", "TF32 on a GPU for what is FP32, the default")                                            //
-        ("no-allow-tf32", "no TF32")                                                                             //
-        ("data-layout", text("auto", "LAYOUT"), "channels_first, channels_last or auto (last with --fp16)")      //
-        ("num-workers", with_default(defaults.num_workers, "N"), "loader threads per rank at most; fewer where cores are few")  //
-        ("first-bucket-kib", with_default<std::int64_t>(1024, "KIB"), "size of the first gradient bucket")       //
+    machine.add_options()                                                                    //
+        ("device", text("auto", "DEVICE"), "auto (CUDA where there is a GPU), cuda or cpu")  //
+        ("no-cuda", "the same as --device cpu")                                              //
+        ("fp16",
+         "half precision: FP16 on a GPU, BF16 on a CPU that has it; FP16 gradients, dynamic loss scaling (or "
+         "--amp)")                                                     //
+        ("no-fp16", "FP32, the default (or --no-amp)")                 //
+        ("allow-tf32", "TF32 on a GPU for what is FP32, the default")  //
+        ("no-allow-tf32", "no TF32")                                   //
+        ("data-layout", text("auto", "LAYOUT"),
+         "channels_first, channels_last or auto (last with --fp16)")  //
+        ("num-workers", with_default(defaults.num_workers, "N"),
+         "loader threads per rank at most; fewer where cores are few")                                      //
+        ("first-bucket-kib", with_default<std::int64_t>(1024, "KIB"), "size of the first gradient bucket")  //
         ("bucket-kib", with_default<std::int64_t>(8192, "KIB"), "size of the other gradient buckets");
   }
 
   void add_output(const TrainOptions& defaults) {
-    output.add_options()                                                                                     //
-        ("save", po::value<std::string>()->value_name("[DIR]"), "write epoch_N.pt after each epoch; without DIR in ./models")  //
-        ("log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")           //
-        ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")                 //
-        ("plot", text("", "FILE"), "loss, AP and AP50 over the epochs of this run as an SVG, written anew after each evaluation")  //
+    output.add_options()  //
+        ("save", po::value<std::string>()->value_name("[DIR]"),
+         "write epoch_N.pt after each epoch; without DIR in ./models")                              //
+        ("log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")  //
+        ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")        //
+        ("plot", text("", "FILE"),
+         "loss, AP and AP50 over the epochs of this run as an SVG, written anew after each evaluation")  //
         ("results", text("", "FILE"), "detections of the last evaluation as a COCO results JSON");
   }
 };
@@ -189,12 +211,14 @@ template <class T>
 T at_least(const po::variables_map& values, const char* option, T least) {
   const auto value = values[option].as<T>();
   // Above the largest is infinity.
-  expect_usage(value >= least && value <= std::numeric_limits<T>::max(), fmt::format("--{} {}: must be {} or more", option, value, least));
+  expect_usage(value >= least && value <= std::numeric_limits<T>::max(),
+               fmt::format("--{} {}: must be {} or more", option, value, least));
   return value;
 }
 
 template <class T>
-T choose(const std::string& option, const std::string& word, std::initializer_list<std::pair<const char*, T>> choices) {
+T choose(const std::string& option, const std::string& word,
+         std::initializer_list<std::pair<const char*, T>> choices) {
   std::vector<std::string> names;
   for (const auto& [name, value] : choices) {
     if (word == name) return value;
@@ -216,18 +240,21 @@ std::vector<int> epochs_of(const po::variables_map& values, const std::string& o
 
 Range range_of(const po::variables_map& values, const std::string& option) {
   const auto& two = values[option].as<Words>();
-  expect_usage(two.size() == 2, fmt::format("--{}: takes two numbers, low and high; here are {}", option, two.size()));
+  expect_usage(two.size() == 2,
+               fmt::format("--{}: takes two numbers, low and high; here are {}", option, two.size()));
   const Range range{parse_number<double>(option, two[0]), parse_number<double>(option, two[1])};
   expect_usage(range.low <= range.high, fmt::format("--{} {} {}: low is above high", option, two[0], two[1]));
   return range;
 }
 
-// Of an option that is given twice the later one counts: what a script passes on overrides what it sets itself.
+// Of an option that is given twice the later one counts: what a script passes on overrides what it sets
+// itself.
 void keep_later(std::vector<po::option>& options) {
   std::vector<po::option> kept;
   std::set<std::string> names;
   for (auto option = options.rbegin(); option != options.rend(); ++option) {
-    if (option->string_key == "unexpected" || names.insert(option->string_key).second) kept.push_back(*option);
+    if (option->string_key == "unexpected" || names.insert(option->string_key).second)
+      kept.push_back(*option);
   }
   options.assign(kept.rbegin(), kept.rend());
 }
@@ -242,7 +269,9 @@ void protect_negative_numbers(std::vector<std::string>& arguments, po::variables
   parser.extra_style_parser([](std::vector<std::string>& rest) {
     std::vector<po::option> result;
     const auto& word = rest.front();
-    const bool is_negative_number = word.size() > 1 && word[0] == '-' && (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
+    const bool is_negative_number =
+        word.size() > 1 && word[0] == '-' &&
+        (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
     if (is_negative_number) {
       po::option value;
       value.position_key = 0;
@@ -270,7 +299,8 @@ po::variables_map parse_words(std::vector<std::string> arguments, const OptionTa
   }
   if (values.count("unexpected") != 0) {
     const auto word = values["unexpected"].as<Words>().front();
-    throw UsageError(fmt::format("'{}' belongs to no option; the folder of shards is given as --data {}", word, word));
+    throw UsageError(
+        fmt::format("'{}' belongs to no option; the folder of shards is given as --data {}", word, word));
   }
   return values;
 }
@@ -293,7 +323,8 @@ std::string configuration_of(const po::variables_map& values, const OptionTable&
     if (name == "help" || name == "version" || name == "print-config") continue;
     const bool is_flag = option->semantic()->max_tokens() == 0;
     const bool is_set = values.count(name) != 0;
-    lines += fmt::format("{} = {}\n", name, is_flag ? (is_set ? "yes" : "no") : (is_set ? value_text(values[name]) : ""));
+    lines += fmt::format("{} = {}\n", name,
+                         is_flag ? (is_set ? "yes" : "no") : (is_set ? value_text(values[name]) : ""));
   }
   return lines;
 }
@@ -303,19 +334,24 @@ TrainOptions options_of(const po::variables_map& values) {
   const auto word = [&](const char* name) { return values[name].as<std::string>(); };
   const auto has = [&](const char* name) { return values.count(name) != 0; };
   options.data = word("data");
-  options.mode = choose<Mode>("mode", word("mode"), {{"training", Mode::training},
-                                                     {"evaluation", Mode::evaluation},
-                                                     {"benchmark-training", Mode::benchmark_training},
-                                                     {"benchmark-inference", Mode::benchmark_inference}});
-  options.device = choose<DeviceChoice>("device", word("device"), {{"auto", DeviceChoice::automatic},
-                                                                   {"cuda", DeviceChoice::cuda},
-                                                                   {"cpu", DeviceChoice::cpu}});
-  options.layout = choose<DataLayout>("data-layout", word("data-layout"), {{"auto", DataLayout::automatic},
-                                                                           {"channels_first", DataLayout::channels_first},
-                                                                           {"channels_last", DataLayout::channels_last}});
-  expect_usage(!(has("no-cuda") && options.device == DeviceChoice::cuda), "--no-cuda and --device cuda exclude each other");
-  expect_usage(!(has("fp16") && has("no-fp16")), "--fp16 (--amp) and --no-fp16 (--no-amp) exclude each other");
-  expect_usage(!(has("allow-tf32") && has("no-allow-tf32")), "--allow-tf32 and --no-allow-tf32 exclude each other");
+  options.mode = choose<Mode>("mode", word("mode"),
+                              {{"training", Mode::training},
+                               {"evaluation", Mode::evaluation},
+                               {"benchmark-training", Mode::benchmark_training},
+                               {"benchmark-inference", Mode::benchmark_inference}});
+  options.device = choose<DeviceChoice>(
+      "device", word("device"),
+      {{"auto", DeviceChoice::automatic}, {"cuda", DeviceChoice::cuda}, {"cpu", DeviceChoice::cpu}});
+  options.layout = choose<DataLayout>("data-layout", word("data-layout"),
+                                      {{"auto", DataLayout::automatic},
+                                       {"channels_first", DataLayout::channels_first},
+                                       {"channels_last", DataLayout::channels_last}});
+  expect_usage(!(has("no-cuda") && options.device == DeviceChoice::cuda),
+               "--no-cuda and --device cuda exclude each other");
+  expect_usage(!(has("fp16") && has("no-fp16")),
+               "--fp16 (--amp) and --no-fp16 (--no-amp) exclude each other");
+  expect_usage(!(has("allow-tf32") && has("no-allow-tf32")),
+               "--allow-tf32 and --no-allow-tf32 exclude each other");
   if (has("no-cuda")) options.device = DeviceChoice::cpu;
   options.use_half = has("fp16");
   options.allow_tf32 = !has("no-allow-tf32");
@@ -335,10 +371,12 @@ TrainOptions options_of(const po::variables_map& values) {
   options.warmup_iterations = at_least<std::int64_t>(values, "warmup", 0);
   options.multistep = epochs_of(values, "multistep", std::max(0, options.epochs - 1));
   options.evaluation = epochs_of(values, "evaluation", std::max(0, options.epochs - 1));
-  options.evaluation_records = has("eval-annotated-only") ? EvaluationRecords::with_annotations : EvaluationRecords::all;
+  options.evaluation_records =
+      has("eval-annotated-only") ? EvaluationRecords::with_annotations : EvaluationRecords::all;
   options.crowd = has("skip-crowd") ? CrowdBoxes::leave_out : CrowdBoxes::train_on;
-  options.augmentation = {range_of(values, "hue"), range_of(values, "saturation"), range_of(values, "contrast"),
-                          range_of(values, "brightness"), values["flip-probability"].as<double>()};
+  options.augmentation = {range_of(values, "hue"), range_of(values, "saturation"),
+                          range_of(values, "contrast"), range_of(values, "brightness"),
+                          values["flip-probability"].as<double>()};
   options.augmentation.validate();
   options.num_workers = at_least(values, "num-workers", 1);
   options.buckets = {at_least<std::int64_t>(values, "first-bucket-kib", 1) * 1024,
@@ -350,8 +388,9 @@ TrainOptions options_of(const po::variables_map& values) {
   options.benchmark_iterations = at_least(values, "benchmark-iterations", 1);
   options.benchmark_warmup = at_least(values, "benchmark-warmup", 0);
   const bool trains = options.mode == Mode::training || options.mode == Mode::benchmark_training;
-  expect_usage(!trains || options.batch_size >= 2,
-               "--batch-size 1: training needs 2 or more images per rank, since the last BatchNorm sees a 1x1 map");
+  expect_usage(
+      !trains || options.batch_size >= 2,
+      "--batch-size 1: training needs 2 or more images per rank, since the last BatchNorm sees a 1x1 map");
   expect_usage(options.mode != Mode::evaluation || !options.checkpoints.empty(),
                "--mode evaluation: give the file to evaluate as --checkpoint FILE");
   return options;
@@ -364,7 +403,8 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   const auto values = parse_words(rewrite_arguments(argc, argv), table);
   if (values.count("help") != 0) {
     std::ostringstream help;
-    help << "Trains SSD300 and evaluates it as COCO does. One rank for each GPU, or for a share of the cores:\n"
+    help << "Trains SSD300 and evaluates it as COCO does. One rank for each GPU, or for a share of the "
+            "cores:\n"
             "  mpirun -np 8 ssd_train --fp16 --data /scratch/shards --save\n\n"
          << table.visible() << "\nExit codes: 0 done, 1 failed, 2 wrong usage.\n";
     return {std::nullopt, help.str()};

@@ -1,5 +1,5 @@
-// The options of ssd_train: one table makes the parser, --help and --print-config. Names are those of the reference's
-// main.py where the thing exists there.
+// The options of ssd_train: one table makes the parser, --help and --print-config. Names are those of the
+// reference's main.py where the thing exists there.
 #pragma once
 
 #include <cstdint>
@@ -40,17 +40,17 @@ struct TrainOptions {
   double momentum = 0.9;
   double weight_decay = 5e-4;
   std::int64_t warmup_iterations = 0;
-  std::vector<int> multistep = {43, 54};                              // zero-based epochs
-  std::vector<int> evaluation = {21, 31, 37, 42, 48, 53, 59, 64};     // zero-based epochs
+  std::vector<int> multistep = {43, 54};                           // zero-based epochs
+  std::vector<int> evaluation = {21, 31, 37, 42, 48, 53, 59, 64};  // zero-based epochs
   EvaluationRecords evaluation_records = EvaluationRecords::all;
   CrowdBoxes crowd = CrowdBoxes::train_on;
   AugmentationOptions augmentation;
   BucketOptions buckets;
 
-  int num_workers = 8;  // loader threads per rank at most
+  int num_workers = 8;    // loader threads per rank at most
   int log_interval = 20;  // iterations
   std::filesystem::path json_summary;
-  std::filesystem::path plot;  // SVG of loss and AP over epochs
+  std::filesystem::path plot;     // SVG of loss and AP over epochs
   std::filesystem::path results;  // detections of an evaluation as COCO results JSON
   int benchmark_iterations = 20;
   int benchmark_warmup = 20;
@@ -58,7 +58,8 @@ struct TrainOptions {
   std::string configuration;  // every option with its value, a line each, as --print-config prints them
 };
 
-// Nothing where the text asked for (--help, --version, --print-config) is all there is to do: then it is in `text`.
+// Nothing where the text asked for (--help, --version, --print-config) is all there is to do: then it is in
+// `text`.
 struct ParsedTrainOptions {
   std::optional<TrainOptions> options;
   std::string text;

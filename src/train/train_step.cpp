@@ -7,16 +7,19 @@ torch::Tensor TrainStep::run(const torch::Tensor& images, const LossTargets& tar
   arena_.zero_gradients();
   reducer_.begin_step();
   const auto predictions = model_.forward(images);
-  const auto loss = multibox_loss(predictions.locations.to(loss_type), predictions.confidences.to(loss_type), targets);
+  const auto loss =
+      multibox_loss(predictions.locations.to(loss_type), predictions.confidences.to(loss_type), targets);
   scaler_.scale(loss).backward();
   reducer_.finish_step();
 
   torch::NoGradGuard no_grad;
   if (scaler_.is_dynamic()) {
-    for (std::size_t b = 0; b < arena_.blocks().size(); ++b) detect_overflow(reducer_.averaged(b), scaler_.found_overflow());
+    for (std::size_t b = 0; b < arena_.blocks().size(); ++b)
+      detect_overflow(reducer_.averaged(b), scaler_.found_overflow());
   }
   const SgdStep step{learning_rate, scaler_.inverse_scale(), scaler_.found_overflow()};
-  for (std::size_t b = 0; b < arena_.blocks().size(); ++b) sgd_update(arena_.blocks()[b], reducer_.averaged(b), options_, step);
+  for (std::size_t b = 0; b < arena_.blocks().size(); ++b)
+    sgd_update(arena_.blocks()[b], reducer_.averaged(b), options_, step);
   scaler_.update();
   return loss.detach();
 }

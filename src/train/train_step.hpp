@@ -1,5 +1,5 @@
-// One step of training: forward, loss, backward with the allreduce running under it, update. Collective: every rank
-// takes the same steps. No host-device synchronisation.
+// One step of training: forward, loss, backward with the allreduce running under it, update. Collective:
+// every rank takes the same steps. No host-device synchronisation.
 #pragma once
 
 #include <torch/torch.h>
@@ -20,8 +20,8 @@ class TrainStep {
             const SgdOptions& options)
       : model_(model), arena_(arena), reducer_(reducer), scaler_(scaler), options_(options) {}
 
-  // images: (N, 3, 300, 300), normalised, in the arena's compute dtype. Returns this rank's loss, a float32 (or
-  // float64) scalar on the device, before the update.
+  // images: (N, 3, 300, 300), normalised, in the arena's compute dtype. Returns this rank's loss, a float32
+  // (or float64) scalar on the device, before the update.
   torch::Tensor run(const torch::Tensor& images, const LossTargets& targets, double learning_rate);
 
  private:

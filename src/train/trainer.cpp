@@ -24,7 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::uint64_t choose_seed(const TrainOptions& options, const MpiComm& world) {
   std::uint64_t seed = options.seed.value_or(0);
@@ -36,9 +38,13 @@ std::uint64_t choose_seed(const TrainOptions& options, const MpiComm& world) {
   return seed;
 }
 
-int visible_devices() { return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0; }
+int visible_devices() {
+  return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+}
 
-bool trains(Mode mode) { return mode == Mode::training || mode == Mode::benchmark_training; }
+bool trains(Mode mode) {
+  return mode == Mode::training || mode == Mode::benchmark_training;
+}
 
 void broadcast_tensor(const MpiComm& world, torch::Tensor tensor) {
   auto on_host = tensor.is_cpu() ? tensor : tensor.cpu();
@@ -51,12 +57,16 @@ void broadcast_tensor(const MpiComm& world, torch::Tensor tensor) {
 JsonLines::Json rate_summary(std::vector<double> rates) {
   std::sort(rates.begin(), rates.end());
   const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
-  return {{"avg_img/sec", mean}, {"med_img/sec", rates[rates.size() / 2]}, {"min_img/sec", rates.front()}, {"max_img/sec", rates.back()}};
+  return {{"avg_img/sec", mean},
+          {"med_img/sec", rates[rates.size() / 2]},
+          {"min_img/sec", rates.front()},
+          {"max_img/sec", rates.back()}};
 }
 
 std::string rate_line(const JsonLines::Json& rates, const char* what) {
-  return fmt::format("{}: {:.1f} img/s on average (median {:.1f}, min {:.1f}, max {:.1f})", what, rates["avg_img/sec"].get<double>(),
-                     rates["med_img/sec"].get<double>(), rates["min_img/sec"].get<double>(), rates["max_img/sec"].get<double>());
+  return fmt::format("{}: {:.1f} img/s on average (median {:.1f}, min {:.1f}, max {:.1f})", what,
+                     rates["avg_img/sec"].get<double>(), rates["med_img/sec"].get<double>(),
+                     rates["min_img/sec"].get<double>(), rates["max_img/sec"].get<double>());
 }
 
 }  // namespace
@@ -78,14 +88,16 @@ Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
   reducer_options.wire_type = plan_.wire_type;
   reducer_options.buckets = options_.buckets;
   reducer_ = std::make_unique<GradientReducer>(*arena_, communicator_.get(), reducer_options);
-  step_ = std::make_unique<TrainStep>(*model_, *arena_, *reducer_, *scaler_, SgdOptions{options_.momentum, options_.weight_decay});
+  step_ = std::make_unique<TrainStep>(*model_, *arena_, *reducer_, *scaler_,
+                                      SgdOptions{options_.momentum, options_.weight_decay});
   log_start();
 }
 
 void Trainer::open_data() {
-  const bool needs_validation = options_.mode == Mode::evaluation || options_.mode == Mode::benchmark_inference ||
-                                (options_.mode == Mode::training && !options_.evaluation.empty() &&
-                                 *std::min_element(options_.evaluation.begin(), options_.evaluation.end()) < options_.epochs);
+  const bool needs_validation =
+      options_.mode == Mode::evaluation || options_.mode == Mode::benchmark_inference ||
+      (options_.mode == Mode::training && !options_.evaluation.empty() &&
+       *std::min_element(options_.evaluation.begin(), options_.evaluation.end()) < options_.epochs);
   if (trains(options_.mode)) train_set_.emplace(ShardSet::open(options_.data, Split::train));
   if (needs_validation) {
     validation_set_.emplace(ShardSet::open(options_.data, Split::val));
@@ -96,7 +108,8 @@ void Trainer::open_data() {
     const auto& b = validation_set_->categories();
     SSD_VALIDATE(std::equal(a.begin(), a.end(), b.begin(), b.end(),
                             [](const Category& x, const Category& y) { return x.id == y.id; }),
-                 "data '{}': train has {} classes, val {}, or in another order; pack both splits from one set of annotations",
+                 "data '{}': train has {} classes, val {}, or in another order; pack both splits from one "
+                 "set of annotations",
                  options_.data.string(), a.size(), b.size());
   }
 }
@@ -119,15 +132,19 @@ void Trainer::load_start() {
   if (world_.is_root() && options_.save_folder) {
     std::error_code error;
     std::filesystem::create_directories(*options_.save_folder, error);
-    SSD_VALIDATE(!error, "--save '{}': cannot make this folder: {}", options_.save_folder->string(), error.message());
+    SSD_VALIDATE(!error, "--save '{}': cannot make this folder: {}", options_.save_folder->string(),
+                 error.message());
   }
   // An evaluation comes late: what it writes to is looked at now.
   const auto results_folder = options_.results.parent_path();
   std::error_code ignored;
-  SSD_VALIDATE(!world_.is_root() || results_folder.empty() || std::filesystem::is_directory(results_folder, ignored),
-               "--results '{}': no folder '{}'; make it first", options_.results.string(), results_folder.string());
-  if (world_.is_root() && !options_.json_summary.empty()) json_ = std::make_unique<JsonLines>(options_.json_summary);
-  if (world_.is_root() && !options_.plot.empty() && options_.mode == Mode::training) curves_ = std::make_unique<RunCurves>(options_.plot);
+  SSD_VALIDATE(
+      !world_.is_root() || results_folder.empty() || std::filesystem::is_directory(results_folder, ignored),
+      "--results '{}': no folder '{}'; make it first", options_.results.string(), results_folder.string());
+  if (world_.is_root() && !options_.json_summary.empty())
+    json_ = std::make_unique<JsonLines>(options_.json_summary);
+  if (world_.is_root() && !options_.plot.empty() && options_.mode == Mode::training)
+    curves_ = std::make_unique<RunCurves>(options_.plot);
   if (!world_.is_root() || options_.checkpoints.empty()) return;
   const auto file = newest_checkpoint(options_.checkpoints);
   const auto resumed = load_checkpoint(read_checkpoint_file(file), *model_, *arena_);
@@ -139,11 +156,14 @@ void Trainer::load_start() {
   if (resumed.scaler) scaler_->set_state(*resumed.scaler);
   if (resumed.seed && !options_.seed) seed_ = *resumed.seed;
   if (resumed.seed && options_.seed && *resumed.seed != *options_.seed) {
-    log_warning("--seed {}: the checkpoint was made with {}; order and augmentation go on with --seed", *options_.seed, *resumed.seed);
+    log_warning("--seed {}: the checkpoint was made with {}; order and augmentation go on with --seed",
+                *options_.seed, *resumed.seed);
   }
   const auto warn_of = [](const char* what, auto then, auto now) {
     if (then && *then != now) {
-      log_warning("the checkpoint was made with {} {}, this run has {}: it goes on, but not with the same bits", what, *then, now);
+      log_warning(
+          "the checkpoint was made with {} {}, this run has {}: it goes on, but not with the same bits", what,
+          *then, now);
     }
   };
   warn_of("ranks:", resumed.world_size, world_.world_size());
@@ -175,19 +195,23 @@ void Trainer::broadcast_buffers() {
 }
 
 LearningRateOptions Trainer::schedule() const {
-  return {options_.learning_rate, world_.world_size(), options_.batch_size, options_.warmup_iterations, options_.multistep};
+  return {options_.learning_rate, world_.world_size(), options_.batch_size, options_.warmup_iterations,
+          options_.multistep};
 }
 
 void Trainer::log_start() const {
-  log_info("ssd_train {}: SSD300 with {}, {} classes and the background, seed {}", SSD_VERSION, backbone_name(options_.backbone),
-           model_->class_count() - 1, seed_);
-  log_info("{} ranks, {} on this node, {} cores each: {}", world_.world_size(), placement_.local_size, placement_.cores,
-           describe(plan_, options_, cpu_));
+  log_info("ssd_train {}: SSD300 with {}, {} classes and the background, seed {}", SSD_VERSION,
+           backbone_name(options_.backbone), model_->class_count() - 1, seed_);
+  log_info("{} ranks, {} on this node, {} cores each: {}", world_.world_size(), placement_.local_size,
+           placement_.cores, describe(plan_, options_, cpu_));
   if (trains(options_.mode)) {
-    log_info("learning rate {:.6g} = {:.6g} * {} ranks * {} / 32, warmup {} iterations, divided by 10 before epochs {}",
-             full_learning_rate(schedule()), options_.learning_rate, world_.world_size(), options_.batch_size,
-             options_.warmup_iterations, fmt::join(options_.multistep, " "));
-    if (options_.backbone_path.empty() && !is_resumed_) log_info("no --backbone-path: the backbone starts from random weights");
+    log_info(
+        "learning rate {:.6g} = {:.6g} * {} ranks * {} / 32, warmup {} iterations, divided by 10 before "
+        "epochs {}",
+        full_learning_rate(schedule()), options_.learning_rate, world_.world_size(), options_.batch_size,
+        options_.warmup_iterations, fmt::join(options_.multistep, " "));
+    if (options_.backbone_path.empty() && !is_resumed_)
+      log_info("no --backbone-path: the backbone starts from random weights");
   }
   if (has_json()) {
     JsonLines::Json parameters{{"seed", seed_}, {"world_size", world_.world_size()}};
@@ -231,16 +255,20 @@ void Trainer::train() {
   std::unique_ptr<TrainLoader> loader;
   run_in_agreement(world_, [&] { loader = make_train_loader(); });
   const auto iterations = static_cast<std::int64_t>(loader->iterations_per_epoch());
-  log_info("{} images, {} of them with boxes to train on; {} iterations an epoch, {} epochs", train_set_->records().size(),
-           loader->usable_record_count(), iterations, options_.epochs);
+  log_info("{} images, {} of them with boxes to train on; {} iterations an epoch, {} epochs",
+           train_set_->records().size(), loader->usable_record_count(), iterations, options_.epochs);
   const auto is_ahead = [&](int epoch) { return epoch >= position_.epoch && epoch < options_.epochs; };
-  if (!options_.evaluation.empty() && std::none_of(options_.evaluation.begin(), options_.evaluation.end(), is_ahead) && world_.is_root()) {
-    log_warning("--evaluation {}: none of these epochs comes in a run of epochs {} to {}; '--evaluation last' takes the last",
-                fmt::join(options_.evaluation, " "), position_.epoch, options_.epochs - 1);
+  if (!options_.evaluation.empty() &&
+      std::none_of(options_.evaluation.begin(), options_.evaluation.end(), is_ahead) && world_.is_root()) {
+    log_warning(
+        "--evaluation {}: none of these epochs comes in a run of epochs {} to {}; '--evaluation last' takes "
+        "the last",
+        fmt::join(options_.evaluation, " "), position_.epoch, options_.epochs - 1);
   }
   const auto start = Clock::now();
-  StepLog log(world_, *scaler_, {options_.log_interval, std::int64_t{options_.batch_size} * world_.world_size(),
-                                 iterations, options_.epochs * iterations, json_.get()});
+  StepLog log(world_, *scaler_,
+              {options_.log_interval, std::int64_t{options_.batch_size} * world_.world_size(), iterations,
+               options_.epochs * iterations, json_.get()});
   while (position_.epoch < options_.epochs) {
     const auto epoch = position_.epoch;
     const auto epoch_start = Clock::now();
@@ -253,7 +281,8 @@ void Trainer::train() {
       const bool is_last = position_.iteration_in_epoch + 1 == iterations;
       if (!is_last && (position_.iteration + 1) % options_.log_interval != 0) continue;
       const double mean_loss = log.flush(epoch, position_.iteration, rate);
-      const double part = static_cast<double>(position_.iteration_in_epoch + 1) / static_cast<double>(iterations);
+      const double part =
+          static_cast<double>(position_.iteration_in_epoch + 1) / static_cast<double>(iterations);
       if (curves_) curves_->add_loss(static_cast<double>(epoch) + part, mean_loss);
     }
     position_ = {epoch + 1, 0, position_.iteration};
@@ -275,7 +304,8 @@ void Trainer::finish_epoch(std::int64_t epoch) {
     if (world_.is_root()) save(epoch);
   }
   const auto& epochs = options_.evaluation;
-  if (std::find(epochs.begin(), epochs.end(), static_cast<int>(epoch)) != epochs.end()) evaluate_and_report(epoch);
+  if (std::find(epochs.begin(), epochs.end(), static_cast<int>(epoch)) != epochs.end())
+    evaluate_and_report(epoch);
 }
 
 void Trainer::save(std::int64_t epoch) {
@@ -303,8 +333,8 @@ void Trainer::evaluate_and_report(std::int64_t epoch) {
     const auto text = format_report(*report);
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
-    log_info("evaluated epoch {}: AP {:.5f}, AP50 {:.5f}, {} images in {:.1f} s", epoch, report->summary[0], report->summary[1],
-             report->image_count, report->seconds);
+    log_info("evaluated epoch {}: AP {:.5f}, AP50 {:.5f}, {} images in {:.1f} s", epoch, report->summary[0],
+             report->summary[1], report->image_count, report->seconds);
     if (!options_.results.empty()) write_detections(options_.results, report->detections);
     if (curves_) {
       curves_->add_evaluation(static_cast<double>(epoch + 1), report->summary[0], report->summary[1]);
@@ -312,24 +342,33 @@ void Trainer::evaluate_and_report(std::int64_t epoch) {
     }
     if (!has_json()) return;
     JsonLines::Json per_category = JsonLines::Json::object();
-    for (const auto& category : report->categories) per_category[category.name] = {{"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
-    json_->log({epoch}, {{"mAP", report->summary[0]}, {"stats", report->summary}, {"categories", per_category}, {"evaluation time", report->seconds}});
+    for (const auto& category : report->categories)
+      per_category[category.name] = {
+          {"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
+    json_->log({epoch}, {{"mAP", report->summary[0]},
+                         {"stats", report->summary},
+                         {"categories", per_category},
+                         {"evaluation time", report->seconds}});
   });
 }
 
-void Trainer::evaluate() { evaluate_and_report(position_.epoch - 1); }
+void Trainer::evaluate() {
+  evaluate_and_report(position_.epoch - 1);
+}
 
 void Trainer::benchmark_training() {
   std::unique_ptr<TrainLoader> loader;
   run_in_agreement(world_, [&] { loader = make_train_loader(); });
   std::vector<double> rates;
   const double images = static_cast<double>(options_.batch_size) * world_.world_size();
-  Progress progress("benchmark", "iterations", static_cast<std::uint64_t>(options_.benchmark_warmup + options_.benchmark_iterations));
+  Progress progress("benchmark", "iterations",
+                    static_cast<std::uint64_t>(options_.benchmark_warmup + options_.benchmark_iterations));
   for (int i = 0; i < options_.benchmark_warmup + options_.benchmark_iterations; ++i) {
     world_.barrier();
     const auto start = Clock::now();
     const auto loss = run_step(loader->next(), learning_rate(schedule(), 0, i)).item<float>();
-    SSD_VALIDATE(std::isfinite(loss), "iteration {}: the loss is {}; a smaller --learning-rate or a --warmup helps", i, loss);
+    SSD_VALIDATE(std::isfinite(loss),
+                 "iteration {}: the loss is {}; a smaller --learning-rate or a --warmup helps", i, loss);
     world_.barrier();
     if (i >= options_.benchmark_warmup) rates.push_back(images / seconds_since(start));
     progress.advance();
@@ -346,8 +385,8 @@ void Trainer::benchmark_inference() {
     const auto batch_size = static_cast<std::size_t>(options_.evaluation_batch_size);
     const auto batches = (validation_set_->records().size() + batch_size - 1) / batch_size;
     SSD_VALIDATE(batches >= static_cast<std::size_t>(world_.world_size()),
-                 "--mode benchmark-inference: {} batches of {} images for {} ranks; take fewer ranks", batches, batch_size,
-                 world_.world_size());
+                 "--mode benchmark-inference: {} batches of {} images for {} ranks; take fewer ranks",
+                 batches, batch_size, world_.world_size());
   });
   model_->eval();
   EvaluationLoaderOptions loader_options;
@@ -355,7 +394,8 @@ void Trainer::benchmark_inference() {
   loader_options.pipeline.threads = plan_.loader_threads;
   std::optional<EvaluationLoader> loader;
   std::vector<double> rates;
-  Progress progress("benchmark", "iterations", static_cast<std::uint64_t>(options_.benchmark_warmup + options_.benchmark_iterations));
+  Progress progress("benchmark", "iterations",
+                    static_cast<std::uint64_t>(options_.benchmark_warmup + options_.benchmark_iterations));
   for (int i = 0; i < options_.benchmark_warmup + options_.benchmark_iterations; ++i) {
     const auto start = Clock::now();
     std::optional<LoadedBatch> batch;

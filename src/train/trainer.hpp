@@ -1,5 +1,5 @@
-// The training run: epochs of steps, log lines, evaluation on schedule, checkpoints; and the benchmark and evaluation
-// modes, which are the same pieces with less around them. Collective throughout.
+// The training run: epochs of steps, log lines, evaluation on schedule, checkpoints; and the benchmark and
+// evaluation modes, which are the same pieces with less around them. Collective throughout.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@
 
 namespace ssd {
 
-// Runs what the options ask for; returns the exit code. Throws AgreedFailure (comm/agreement.hpp) for what all ranks
-// know of, any other exception for what only this rank met.
+// Runs what the options ask for; returns the exit code. Throws AgreedFailure (comm/agreement.hpp) for what
+// all ranks know of, any other exception for what only this rank met.
 int run_training_program(const TrainOptions& options, const MpiComm& world);
 
 class Trainer {

@@ -20,21 +20,32 @@ TensorValue tensor_value(const torch::Tensor& tensor) {
   const bool is_integer = tensor.scalar_type() == torch::kLong;
   const auto plain = tensor.detach().to(torch::kCPU, is_integer ? torch::kLong : torch::kFloat).contiguous();
   const auto* bytes = static_cast<const std::byte*>(plain.data_ptr());
-  return make_tensor(is_integer ? DType::int64 : DType::float32, plain.sizes().vec(), {bytes, bytes + plain.nbytes()});
+  return make_tensor(is_integer ? DType::int64 : DType::float32, plain.sizes().vec(),
+                     {bytes, bytes + plain.nbytes()});
 }
 
 torch::ScalarType scalar_type_of(DType dtype) {
   switch (dtype) {
-    case DType::float64: return torch::kDouble;
-    case DType::float32: return torch::kFloat;
-    case DType::float16: return torch::kHalf;
-    case DType::bfloat16: return torch::kBFloat16;
-    case DType::int64: return torch::kLong;
-    case DType::int32: return torch::kInt;
-    case DType::int16: return torch::kShort;
-    case DType::int8: return torch::kChar;
-    case DType::uint8: return torch::kByte;
-    default: return torch::kBool;
+    case DType::float64:
+      return torch::kDouble;
+    case DType::float32:
+      return torch::kFloat;
+    case DType::float16:
+      return torch::kHalf;
+    case DType::bfloat16:
+      return torch::kBFloat16;
+    case DType::int64:
+      return torch::kLong;
+    case DType::int32:
+      return torch::kInt;
+    case DType::int16:
+      return torch::kShort;
+    case DType::int8:
+      return torch::kChar;
+    case DType::uint8:
+      return torch::kByte;
+    default:
+      return torch::kBool;
   }
 }
 
@@ -46,10 +57,12 @@ torch::Tensor torch_tensor(const TensorValue& value) {
   return tensor;
 }
 
-std::string shape_text(std::span<const std::int64_t> shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+std::string shape_text(std::span<const std::int64_t> shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
 
-// Parameters in the order of torch's optimizer: those without weight decay, then those with it, each in the order of
-// the module.
+// Parameters in the order of torch's optimizer: those without weight decay, then those with it, each in the
+// order of the module.
 struct PlacedParameter {
   const ArenaBlock* block;
   const ArenaEntry* entry;
@@ -62,7 +75,8 @@ std::vector<std::vector<PlacedParameter>> optimizer_groups(const Ssd300& model, 
   }
   std::vector<std::vector<PlacedParameter>> groups(2);
   for (const auto& tensor : model_tensors(model)) {
-    if (tensor.is_parameter) groups[placed.at(tensor.name).entry->has_weight_decay ? 1 : 0].push_back(placed.at(tensor.name));
+    if (tensor.is_parameter)
+      groups[placed.at(tensor.name).entry->has_weight_decay ? 1 : 0].push_back(placed.at(tensor.name));
   }
   return groups;
 }
@@ -103,7 +117,8 @@ Value optimizer_value(const Ssd300& model, const ParameterArena& arena, const Tr
 
 Value scheduler_value(const TrainingFacts& facts) {
   Dict milestones(Dict::Kind::counter);
-  for (const int epoch : facts.schedule.milestone_epochs) milestones.set(std::int64_t{epoch}, std::int64_t{1});
+  for (const int epoch : facts.schedule.milestone_epochs)
+    milestones.set(std::int64_t{epoch}, std::int64_t{1});
   const double full = full_learning_rate(facts.schedule);
   auto after_warmup = facts.schedule;
   after_warmup.warmup_iterations = 0;
@@ -149,12 +164,14 @@ std::map<std::string, torch::Tensor> places_of(const Ssd300& model, const Parame
   return places;
 }
 
-void check_class_count(const CheckpointItem& root, const std::vector<NamedTensor>& tensors, const Ssd300& model) {
+void check_class_count(const CheckpointItem& root, const std::vector<NamedTensor>& tensors,
+                       const Ssd300& model) {
   for (const auto& [name, tensor] : tensors) {
     if (name != "conf.0.bias" || tensor.shape.size() != 1) continue;
     const auto classes = tensor.shape[0] / kBoxesPerCell[0];
     SSD_VALIDATE(classes == model.class_count(),
-                 "checkpoint '{}': it is of a network for {} classes and the background, the data set has {} classes; take "
+                 "checkpoint '{}': it is of a network for {} classes and the background, the data set has {} "
+                 "classes; take "
                  "the data set it was trained on, or start anew without --checkpoint",
                  root.source(), classes - 1, model.class_count() - 1);
   }
@@ -166,24 +183,27 @@ void load_weights(const CheckpointItem& root, Ssd300& model, ParameterArena& are
   auto places = places_of(model, arena);
   for (const auto& [name, tensor] : tensors) {
     const auto place = places.find(name);
-    SSD_VALIDATE(place != places.end(), "checkpoint '{}': tensor '{}' is not one of SSD300 with {}; see --backbone",
-                 root.source(), name, backbone_name(model.backbone()));
+    SSD_VALIDATE(place != places.end(),
+                 "checkpoint '{}': tensor '{}' is not one of SSD300 with {}; see --backbone", root.source(),
+                 name, backbone_name(model.backbone()));
     SSD_VALIDATE(place->second.sizes() == at::IntArrayRef(tensor.shape),
-                 "checkpoint '{}': tensor '{}' has shape {}, SSD300 with {} needs {}; see --backbone", root.source(), name,
-                 shape_text(tensor.shape), backbone_name(model.backbone()), shape_text(place->second.sizes()));
+                 "checkpoint '{}': tensor '{}' has shape {}, SSD300 with {} needs {}; see --backbone",
+                 root.source(), name, shape_text(tensor.shape), backbone_name(model.backbone()),
+                 shape_text(place->second.sizes()));
     place->second.copy_(torch_tensor(tensor));
     places.erase(place);
   }
   // Older files have no counter of batches.
   std::erase_if(places, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });
-  SSD_VALIDATE(places.empty(), "checkpoint '{}': {} tensors are missing, the first is '{}'; see --backbone", root.source(),
-               places.size(), places.empty() ? "" : places.begin()->first);
+  SSD_VALIDATE(places.empty(), "checkpoint '{}': {} tensors are missing, the first is '{}'; see --backbone",
+               root.source(), places.size(), places.empty() ? "" : places.begin()->first);
   arena.copy_masters_to_weights();
 }
 
 void load_momentum(const CheckpointItem& optimizer, const Ssd300& model, ParameterArena& arena) {
   std::vector<PlacedParameter> parameters;
-  for (const auto& group : optimizer_groups(model, arena)) parameters.insert(parameters.end(), group.begin(), group.end());
+  for (const auto& group : optimizer_groups(model, arena))
+    parameters.insert(parameters.end(), group.begin(), group.end());
   const auto groups = optimizer.at("param_groups").items();
   const auto state = optimizer.at("state");
   std::size_t place = 0;
@@ -197,7 +217,8 @@ void load_momentum(const CheckpointItem& optimizer, const Ssd300& model, Paramet
       if (buffer.is_none()) continue;
       auto momentum = arena.momentum_of(*block, *entry);
       if (momentum.sizes() != at::IntArrayRef(buffer.tensor().shape)) {
-        throw buffer.error(fmt::format("has shape {}, parameter '{}' needs {}", shape_text(buffer.tensor().shape), entry->name,
+        throw buffer.error(fmt::format("has shape {}, parameter '{}' needs {}",
+                                       shape_text(buffer.tensor().shape), entry->name,
                                        shape_text(momentum.sizes())));
       }
       momentum.copy_(torch_tensor(buffer.tensor()));
@@ -210,7 +231,8 @@ void load_momentum(const CheckpointItem& optimizer, const Ssd300& model, Paramet
 
 void read_own_section(const CheckpointItem& own, ResumedFacts& facts) {
   const auto scaler = own.at("loss_scaler");
-  facts.scaler = LossScalerState{scaler.at("scale").number(), scaler.at("good_steps").integer(), scaler.at("skipped_steps").integer()};
+  facts.scaler = LossScalerState{scaler.at("scale").number(), scaler.at("good_steps").integer(),
+                                 scaler.at("skipped_steps").integer()};
   facts.position.iteration_in_epoch = own.at("sampler").at("iteration_in_epoch").integer();
   facts.batch_size = static_cast<int>(own.at("sampler").at("batch_size").integer());
   facts.seed = static_cast<std::uint64_t>(own.at("seed").integer());
@@ -225,10 +247,12 @@ Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const Tr
   torch::NoGradGuard no_grad;
   Dict weights(Dict::Kind::ordered);
   const auto places = places_of(model, arena);
-  for (const auto& tensor : model_tensors(model)) weights.set(tensor.name, tensor_value(places.at(tensor.name)));
+  for (const auto& tensor : model_tensors(model))
+    weights.set(tensor.name, tensor_value(places.at(tensor.name)));
   Dict labels;
   labels.set(std::int64_t{0}, "background");
-  for (std::size_t i = 0; i < facts.class_names.size(); ++i) labels.set(static_cast<std::int64_t>(i + 1), facts.class_names[i]);
+  for (std::size_t i = 0; i < facts.class_names.size(); ++i)
+    labels.set(static_cast<std::int64_t>(i + 1), facts.class_names[i]);
   Dict root;
   root.set("epoch", facts.position.epoch);
   root.set("iteration", facts.position.iteration);
@@ -280,18 +304,23 @@ void load_backbone(const CheckpointItem& root, Ssd300& model) {
   }
   for (const auto& [name, tensor] : state_dict_of(root)) {
     if (name.starts_with("layer4.") || name.starts_with("fc.")) continue;
-    const auto place = std::find_if(kPlaces.begin(), kPlaces.end(), [&](const auto& p) { return name.starts_with(p.first); });
-    const auto target = place == kPlaces.end() ? wanted.end()
-                                               : wanted.find(prefix + std::string(place->second) + name.substr(place->first.size()));
+    const auto place = std::find_if(kPlaces.begin(), kPlaces.end(),
+                                    [&](const auto& p) { return name.starts_with(p.first); });
+    const auto target =
+        place == kPlaces.end()
+            ? wanted.end()
+            : wanted.find(prefix + std::string(place->second) + name.substr(place->first.size()));
     SSD_VALIDATE(target != wanted.end() && target->second.sizes() == at::IntArrayRef(tensor.shape),
-                 "backbone '{}': tensor '{}' {} is not one of torchvision's {}; see --backbone", root.source(), name,
-                 shape_text(tensor.shape), backbone_name(model.backbone()));
+                 "backbone '{}': tensor '{}' {} is not one of torchvision's {}; see --backbone",
+                 root.source(), name, shape_text(tensor.shape), backbone_name(model.backbone()));
     target->second.copy_(torch_tensor(tensor));
     wanted.erase(target);
   }
   std::erase_if(wanted, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });
-  SSD_VALIDATE(wanted.empty(), "backbone '{}': {} tensors of {} are missing, the first for '{}'; see --backbone",
-               root.source(), wanted.size(), backbone_name(model.backbone()), wanted.empty() ? "" : wanted.begin()->first);
+  SSD_VALIDATE(wanted.empty(),
+               "backbone '{}': {} tensors of {} are missing, the first for '{}'; see --backbone",
+               root.source(), wanted.size(), backbone_name(model.backbone()),
+               wanted.empty() ? "" : wanted.begin()->first);
 }
 
 }  // namespace ssd

@@ -49,8 +49,8 @@ struct ResumedFacts {
   std::optional<std::string> cpu;
 };
 
-// Weights, statistics and (where the file has it) momentum into model and arena. Local. Throws Error that names the
-// file and what does not fit: another number of classes, another backbone, missing tensors.
+// Weights, statistics and (where the file has it) momentum into model and arena. Local. Throws Error that
+// names the file and what does not fit: another number of classes, another backbone, missing tensors.
 ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, ParameterArena& arena);
 
 // The file to go on from: of several the one of the newest epoch, by its number and else by what is stored.

@@ -1,4 +1,5 @@
-// What callers use to get at the contents: items with their path, the state_dict, the own section, file names.
+// What callers use to get at the contents: items with their path, the state_dict, the own section, file
+// names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,9 +14,13 @@
 namespace ssd {
 namespace {
 
-TensorValue tensor() { return make_tensor(DType::uint8, {1}, std::vector<std::byte>(1)); }
+TensorValue tensor() {
+  return make_tensor(DType::uint8, {1}, std::vector<std::byte>(1));
+}
 
-CheckpointItem item_of(Value root) { return {"x.pt", std::move(root)}; }
+CheckpointItem item_of(Value root) {
+  return {"x.pt", std::move(root)};
+}
 
 CheckpointItem example() {
   Dict group, optimizer, root;
@@ -102,7 +107,8 @@ TEST(StateDict, refuses_what_is_no_tensor) {
             "checkpoint 'x.pt': 'epoch' is of kind int, tensor expected");
   Dict numbered;
   numbered.set(0, tensor());
-  EXPECT_THAT(message_of<Error>([&] { state_dict_of(item_of(numbered)); }), testing::HasSubstr("has the key 0"));
+  EXPECT_THAT(message_of<Error>([&] { state_dict_of(item_of(numbered)); }),
+              testing::HasSubstr("has the key 0"));
   EXPECT_THROW(state_dict_of(item_of(Dict())), Error);
   EXPECT_THROW(state_dict_of(item_of(List())), Error);
 }
@@ -124,8 +130,9 @@ TEST(FileNames, are_parsed_as_they_are_made_and_no_others) {
   for (const std::int64_t epoch : {0LL, 9LL, 10LL, 9223372036854775807LL}) {
     EXPECT_EQ(epoch_of_checkpoint_file(checkpoint_file_name(epoch)), epoch);
   }
-  for (const auto* name : {"", "epoch_.pt", "epoch_-1.pt", "epoch_01.pt", "epoch_+1.pt", "epoch_1.pt.old", "epoch_1.PT",
-                           ".epoch_1.pt.tmp.host.1", "epoch_9223372036854775808.pt", "epoch_1x.pt", "epoch_pt"}) {
+  for (const auto* name :
+       {"", "epoch_.pt", "epoch_-1.pt", "epoch_01.pt", "epoch_+1.pt", "epoch_1.pt.old", "epoch_1.PT",
+        ".epoch_1.pt.tmp.host.1", "epoch_9223372036854775808.pt", "epoch_1x.pt", "epoch_pt"}) {
     EXPECT_FALSE(epoch_of_checkpoint_file(name)) << name;
   }
 }
@@ -143,7 +150,8 @@ TEST(FileNames, are_listed_by_number) {
 }
 
 TEST(Utf8, is_checked_as_unicode_says) {
-  for (const auto* good : {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+  for (const auto* good :
+       {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
     EXPECT_NO_THROW(validate_utf8(good));
   }
   for (const auto* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xed\xa0\x80",

@@ -1,5 +1,5 @@
-// Complete files of the reference and of torchvision, 47 to 112 MB each. They are kept compressed; the xz program
-// (Debian's xz-utils) unpacks them.
+// Complete files of the reference and of torchvision, 47 to 112 MB each. They are kept compressed; the xz
+// program (Debian's xz-utils) unpacks them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ class CompleteFile {
  public:
   explicit CompleteFile(const std::string& name) : path_(folder_.path() / name) {
     json_ = golden_folder() / (name + ".xz.json");
-    const auto command = "xz -dc '" + (golden_folder() / (name + ".xz")).string() + "' > '" + path_.string() + "'";
+    const auto command =
+        "xz -dc '" + (golden_folder() / (name + ".xz")).string() + "' > '" + path_.string() + "'";
     if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
   }
 
@@ -31,7 +32,9 @@ class CompleteFile {
   std::filesystem::path path_, json_;
 };
 
-std::string first_name(const CheckpointItem& root) { return state_dict_of(root).at(0).name; }
+std::string first_name(const CheckpointItem& root) {
+  return state_dict_of(root).at(0).name;
+}
 
 TEST(CompleteFile, T6_01_the_references_checkpoint_reads_and_is_written_again) {
   const CompleteFile file("epoch_0_resnet18.pt");

@@ -12,12 +12,20 @@ void* operator new(std::size_t bytes) {
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace ssd {
 
-void reset_bytes_allocated() { allocated = 0; }
-std::size_t bytes_allocated() { return allocated; }
+void reset_bytes_allocated() {
+  allocated = 0;
+}
+std::size_t bytes_allocated() {
+  return allocated;
+}
 
 }  // namespace ssd

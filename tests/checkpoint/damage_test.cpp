@@ -1,5 +1,5 @@
-// Damage of every kind: a damaged file gives an Error or the right values, never a crash, a hang or wrong tensors.
-// The legacy format has no checksums: there, only crashes and other exceptions are excluded.
+// Damage of every kind: a damaged file gives an Error or the right values, never a crash, a hang or wrong
+// tensors. The legacy format has no checksums: there, only crashes and other exceptions are excluded.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -75,7 +75,8 @@ TEST(DamagedFile, a_flipped_byte_never_gives_other_values) {
   const auto ours = written_again(of_torch);
   for (const auto flip : {std::byte{0x01}, std::byte{0x80}, std::byte{0xff}}) {
     EXPECT_LT(unnoticed_flips(of_torch, flip), of_torch.size());
-    // Unnoticed in our files is damage to padding, time stamps and the like: less than half of so small a file.
+    // Unnoticed in our files is damage to padding, time stamps and the like: less than half of so small a
+    // file.
     EXPECT_LT(unnoticed_flips(ours, flip), ours.size() / 2);
   }
 }
@@ -96,7 +97,8 @@ TEST(DamagedFile, a_flipped_byte_of_the_old_format_is_no_crash) {
 // The pickles of good and hostile files, changed at random places: behind the CRC everything can be met.
 TEST(DamagedPickle, random_changes_end_in_a_value_or_an_error) {
   std::vector<FileBytes> pickles;
-  for (const auto* name : {"tiny_zip.pt", "tiny_scalars.pt", "tiny_views.pt", "tiny_parameters.pt", "broken_memo_bomb.pt"}) {
+  for (const auto* name :
+       {"tiny_zip.pt", "tiny_scalars.pt", "tiny_views.pt", "tiny_parameters.pt", "broken_memo_bomb.pt"}) {
     const auto file = bytes_of(small_file(name));
     const MemorySource source(file);
     pickles.push_back(ZipReader(source).read("archive/data.pkl"));
@@ -112,7 +114,8 @@ TEST(DamagedPickle, random_changes_end_in_a_value_or_an_error) {
       const auto to = below(pickle.size()), from = below(pickle.size());
       const auto length = std::min<std::size_t>({1 + below(12), pickle.size() - to, pickle.size() - from});
       if (below(2) == 0) {
-        const FileBytes piece(pickle.begin() + from, pickle.begin() + from + static_cast<std::ptrdiff_t>(length));
+        const FileBytes piece(pickle.begin() + from,
+                              pickle.begin() + from + static_cast<std::ptrdiff_t>(length));
         std::copy(piece.begin(), piece.end(), pickle.begin() + to);
       } else {
         pickle[to] = static_cast<std::byte>(below(256));
@@ -140,9 +143,9 @@ FileBytes pickle_of(const std::string& opcodes, std::size_t repeated, const std:
 TEST(HostilePickle, stays_within_its_bounds) {
   constexpr std::size_t kMany = kMaxPickleBytes / 8;
   const std::vector<FileBytes> pickles{
-      pickle_of("}", kMany * 7, "."), pickle_of("]", kMany * 7, "."), pickle_of(")", kMany * 7, "."),
-      pickle_of("(", kMany * 7, "."), pickle_of("(t", kMany * 3, "."),
-      pickle_of("ccollections\nOrderedDict\n)R", kMany / 4, ".")};
+      pickle_of("}", kMany * 7, "."),  pickle_of("]", kMany * 7, "."),
+      pickle_of(")", kMany * 7, "."),  pickle_of("(", kMany * 7, "."),
+      pickle_of("(t", kMany * 3, "."), pickle_of("ccollections\nOrderedDict\n)R", kMany / 4, ".")};
   for (const auto& pickle : pickles) {
     reset_bytes_allocated();
     EXPECT_THROW(read_pickle(pickle), Error);
@@ -153,7 +156,8 @@ TEST(HostilePickle, stays_within_its_bounds) {
 TEST(HostilePickle, a_text_cannot_be_encoded_over_and_over_again) {
   using namespace std::string_literals;
   const std::string text(100000, 'x');
-  std::string pickle = "\x80\x02](c_codecs\nencode\nq\0X\xa0\x86\x01\0"s + text + "X\x06\0\0\0latin1\x86q\x01R"s;
+  std::string pickle =
+      "\x80\x02](c_codecs\nencode\nq\0X\xa0\x86\x01\0"s + text + "X\x06\0\0\0latin1\x86q\x01R"s;
   for (int i = 0; i < 1000; ++i) pickle += "h\0h\x01R"s;
   pickle += "e.";
   reset_bytes_allocated();
@@ -172,7 +176,8 @@ TEST(HostilePickle, a_container_cannot_lie_within_itself) {
 TEST(HostilePickle, a_tensor_that_torch_would_change_on_use_is_refused) {
   using namespace std::string_literals;
   const auto tensor = [](const std::string& metadata) {
-    return "\x80\x02"s + "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"s +
+    return "\x80\x02"s +
+           "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"s +
            "0X\x03\0\0\0cpuK\x01tQK\0))\x89N"s + metadata + "tR."s;
   };
   const auto plain = tensor("N"), negated = tensor("}X\x03\0\0\0neg\x88s"s);

@@ -1,4 +1,5 @@
-// A value of a checkpoint as the JSON files of tests/data/checkpoint have it: path -> plain value, and the tensors.
+// A value of a checkpoint as the JSON files of tests/data/checkpoint have it: path -> plain value, and the
+// tensors.
 #pragma once
 
 #include <algorithm>

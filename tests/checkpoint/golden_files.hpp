@@ -16,8 +16,12 @@
 
 namespace ssd {
 
-inline std::filesystem::path golden_folder() { return std::filesystem::path(SSD_TEST_DATA) / "checkpoint"; }
-inline std::filesystem::path small_file(const std::string& name) { return golden_folder() / "small" / name; }
+inline std::filesystem::path golden_folder() {
+  return std::filesystem::path(SSD_TEST_DATA) / "checkpoint";
+}
+inline std::filesystem::path small_file(const std::string& name) {
+  return golden_folder() / "small" / name;
+}
 
 struct ManifestLine {
   std::string file;

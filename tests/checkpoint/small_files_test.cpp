@@ -13,7 +13,9 @@
 namespace ssd {
 namespace {
 
-bool is_small(const ManifestLine& line) { return line.file.starts_with("small/"); }
+bool is_small(const ManifestLine& line) {
+  return line.file.starts_with("small/");
+}
 
 struct Outcome {
   std::optional<Value> root;
@@ -29,7 +31,9 @@ Outcome read(const std::filesystem::path& path) {
 }
 
 // A file that the manifest calls good for the archive and the pickle, whatever a model thinks of it.
-bool must_read(const ManifestLine& line) { return line.expectation == "reads" || line.level == "model"; }
+bool must_read(const ManifestLine& line) {
+  return line.expectation == "reads" || line.level == "model";
+}
 
 TEST(ReadCheckpointFile, T6_04_reads_every_good_file_as_its_json_says) {
   int files = 0;
@@ -79,11 +83,14 @@ TEST(ReadCheckpointFile, allocates_a_small_multiple_of_the_file) {
     const auto path = golden_folder() / line.file;
     reset_bytes_allocated();
     const auto outcome = read(path);
-    EXPECT_LE(bytes_allocated(), std::filesystem::file_size(path) * 200 + (std::size_t{1} << 20)) << line.file;
+    EXPECT_LE(bytes_allocated(), std::filesystem::file_size(path) * 200 + (std::size_t{1} << 20))
+        << line.file;
   }
 }
 
-std::string error_of(const char* name) { return read(small_file(name)).error; }
+std::string error_of(const char* name) {
+  return read(small_file(name)).error;
+}
 
 TEST(ReadCheckpointFile, says_what_was_met) {
   using testing::HasSubstr;
@@ -99,7 +106,8 @@ TEST(ReadCheckpointFile, says_what_was_met) {
   EXPECT_THAT(error_of("broken_unknown_opcode.pt"), HasSubstr("pickle opcode 0xff at byte 140"));
   EXPECT_THAT(error_of("crc_data.pt"), HasSubstr("zip entry 'archive/data/0' is damaged: CRC-32 "));
   EXPECT_THAT(error_of("truncated_zip_half.pt"), HasSubstr("cut short or damaged"));
-  EXPECT_THAT(error_of("broken_missing_record.pt"), HasSubstr("'archive/data/7', a tensor's data, is missing"));
+  EXPECT_THAT(error_of("broken_missing_record.pt"),
+              HasSubstr("'archive/data/7', a tensor's data, is missing"));
   EXPECT_THAT(error_of("evil_path_key.pt"), HasSubstr("'archive/data/../"));
   EXPECT_THAT(error_of("torchscript.pt"), HasSubstr("a TorchScript archive"));
   EXPECT_THAT(error_of("safetensors.pt"), HasSubstr("a safetensors file"));

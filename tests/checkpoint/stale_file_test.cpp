@@ -1,4 +1,5 @@
-// ESTALE, as NFS gives it for a file that was replaced: this program's own pread stands in front of the system's.
+// ESTALE, as NFS gives it for a file that was replaced: this program's own pread stands in front of the
+// system's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

@@ -21,13 +21,14 @@ namespace {
 
 std::vector<std::byte> archive_of(const Value& root) {
   std::vector<std::byte> bytes;
-  write_torch_archive(root, [&](std::span<const std::byte> piece) {
-    bytes.insert(bytes.end(), piece.begin(), piece.end());
-  });
+  write_torch_archive(
+      root, [&](std::span<const std::byte> piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
   return bytes;
 }
 
-Value round_trip(const Value& root) { return read_checkpoint_bytes(archive_of(root)); }
+Value round_trip(const Value& root) {
+  return read_checkpoint_bytes(archive_of(root));
+}
 
 template <class T>
 std::vector<std::byte> bytes_of_numbers(const std::vector<T>& numbers) {
@@ -58,10 +59,10 @@ TEST(WriteCheckpoint, every_kind_of_value_reads_again) {
                 dict,
                 ordered,
                 counter};
-  for (const std::int64_t number : {std::int64_t{0}, std::int64_t{255}, std::int64_t{256}, std::int64_t{-1},
-                                    std::int64_t{2147483647}, std::int64_t{2147483648}, std::int64_t{-2147483649},
-                                    std::numeric_limits<std::int64_t>::max(),
-                                    std::numeric_limits<std::int64_t>::min()}) {
+  for (const std::int64_t number :
+       {std::int64_t{0}, std::int64_t{255}, std::int64_t{256}, std::int64_t{-1}, std::int64_t{2147483647},
+        std::int64_t{2147483648}, std::int64_t{-2147483649}, std::numeric_limits<std::int64_t>::max(),
+        std::numeric_limits<std::int64_t>::min()}) {
     root.items.emplace_back(number);
   }
   for (const double number : {0.0, -0.0, 2.6e-3, 5e-324, 1e308, std::numeric_limits<double>::infinity(),
@@ -77,8 +78,8 @@ TEST(WriteCheckpoint, every_kind_of_value_reads_again) {
 
 TEST(WriteCheckpoint, tensors_of_every_dtype_and_shape_read_again) {
   Dict root;
-  for (const auto dtype : {DType::float64, DType::float32, DType::float16, DType::bfloat16, DType::int64, DType::int32,
-                           DType::int16, DType::int8, DType::uint8, DType::boolean}) {
+  for (const auto dtype : {DType::float64, DType::float32, DType::float16, DType::bfloat16, DType::int64,
+                           DType::int32, DType::int16, DType::int8, DType::uint8, DType::boolean}) {
     std::vector<std::byte> bytes(6 * element_bytes(dtype), std::byte{1});
     root.set(std::string(dtype_name(dtype)), make_tensor(dtype, {2, 3}, bytes));
   }
@@ -101,7 +102,9 @@ TEST(WriteCheckpoint, views_keep_their_strides_and_share_their_storage) {
   root.set("columns", columns);
   root.set("last", last);
   const auto again = round_trip(root);
-  const auto tensor = [&](const char* name) { return *again.get_if<Dict>()->find(name)->get_if<TensorValue>(); };
+  const auto tensor = [&](const char* name) {
+    return *again.get_if<Dict>()->find(name)->get_if<TensorValue>();
+  };
   EXPECT_EQ(tensor("rows").storage, tensor("columns").storage);
   EXPECT_EQ(contiguous_bytes(tensor("columns")), bytes_of_numbers<float>({0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(contiguous_bytes(tensor("last")), bytes_of_numbers<float>({5}));

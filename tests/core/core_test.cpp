@@ -50,8 +50,9 @@ TEST(RandomStream, differs_by_seed_purpose_epoch_and_id_and_repeats_otherwise) {
     return RandomStream(seed, purpose, epoch, id).next_u32();
   };
   using enum RandomPurpose;
-  const std::set<std::uint32_t> values{first(1, test, 0, 0), first(2, test, 0, 0), first(1, augmentation, 0, 0),
-                                       first(1, test, 1, 0), first(1, test, 0, 1), first(1, test, 0, 1ULL << 32)};
+  const std::set<std::uint32_t> values{first(1, test, 0, 0),         first(2, test, 0, 0),
+                                       first(1, augmentation, 0, 0), first(1, test, 1, 0),
+                                       first(1, test, 0, 1),         first(1, test, 0, 1ULL << 32)};
   EXPECT_EQ(values.size(), 6U);
   EXPECT_EQ(first(1, test, 3, 9), first(1, test, 3, 9));
 }
@@ -82,8 +83,9 @@ TEST(RandomStream, shuffle_keeps_every_element) {
 TEST(Digest, crc32_and_xxh3_give_the_published_check_values) {
   const std::string_view text = "123456789";
   EXPECT_EQ(crc32(std::as_bytes(std::span(text))), 0xCBF43926U);
-  EXPECT_EQ(crc32(std::as_bytes(std::span(text.substr(4))), crc32(std::as_bytes(std::span(text.substr(0, 4))))),
-            0xCBF43926U);
+  EXPECT_EQ(
+      crc32(std::as_bytes(std::span(text.substr(4))), crc32(std::as_bytes(std::span(text.substr(0, 4))))),
+      0xCBF43926U);
   // XXH3-128 of nothing with seed 0, from the xxHash specification.
   EXPECT_EQ(digest_of({}).hex(), "99aa06d3014798d86001c324468d497f");
   Digester pieces;

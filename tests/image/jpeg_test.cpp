@@ -315,7 +315,8 @@ TEST(ApplyOrientation, turns_all_eight_into_the_upright_picture) {
     double sum = 0;
     for (std::size_t i = 0; i < turned.pixels.size(); ++i)
       sum += std::abs(turned.pixels[i] - upright.pixels[i]);
-    // The files were turned and compressed again: a few grey levels of loss. A wrong turn differs by about 60.
+    // The files were turned and compressed again: a few grey levels of loss. A wrong turn differs by
+    // about 60.
     EXPECT_LT(sum / static_cast<double>(turned.pixels.size()), 8) << orientation;
   }
 }

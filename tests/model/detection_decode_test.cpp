@@ -27,8 +27,10 @@ DecodeCase load_case(const GoldenFile& file, int k, const std::string& group) {
   if (file.text_attribute(group, "base") == "zero") {
     out = {torch::zeros({images, 4, kDefaultBoxCount}), torch::zeros({images, 81, kDefaultBoxCount})};
   } else {
-    out = {field({images, 4, kDefaultBoxCount}, "decode_ploc_" + tag, file.attribute<double>(group, "ploc_scale")),
-           field({images, 81, kDefaultBoxCount}, "decode_plabel_" + tag, file.attribute<double>(group, "logit_scale"))};
+    out = {field({images, 4, kDefaultBoxCount}, "decode_ploc_" + tag,
+                 file.attribute<double>(group, "ploc_scale")),
+           field({images, 81, kDefaultBoxCount}, "decode_plabel_" + tag,
+                 file.attribute<double>(group, "logit_scale"))};
   }
   const auto active_rows = file.read<std::int32_t>(group + "/active");
   const auto boost = file.read<std::int32_t>(group + "/boost");
@@ -39,7 +41,8 @@ DecodeCase load_case(const GoldenFile& file, int k, const std::string& group) {
     for (std::size_t row = 0; row + 3 < active_rows.size(); row += 4) {
       for (auto i = active_rows[row + 2]; i < active_rows[row + 3]; ++i) {
         const auto draw = test::hash_of(static_cast<std::uint32_t>(i), salt) >> 16;
-        if (active_rows[row] == 0 || static_cast<std::int32_t>(draw) < active_rows[row + 1]) active[static_cast<std::size_t>(i)] = true;
+        if (active_rows[row] == 0 || static_cast<std::int32_t>(draw) < active_rows[row + 1])
+          active[static_cast<std::size_t>(i)] = true;
       }
     }
     auto logits = out.confidences.accessor<float, 3>();
@@ -97,7 +100,8 @@ TEST_P(GoldenDecode, gives_the_reference_detections_in_its_order) {
     for (std::size_t i = 0; i < got.size(); ++i) {
       EXPECT_EQ(std::get<1>(got[i]), std::get<1>(wanted[i])) << name << " " << i;
       EXPECT_NEAR(std::get<0>(got[i]), std::get<0>(wanted[i]), 1e-6);  // README, section 8
-      for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(std::get<2>(got[i])[c], std::get<2>(wanted[i])[c], 1e-5);
+      for (std::size_t c = 0; c < 4; ++c)
+        EXPECT_NEAR(std::get<2>(got[i])[c], std::get<2>(wanted[i])[c], 1e-5);
     }
   }
 }

@@ -25,7 +25,8 @@ const GoldenFile& loss_file() {
 }
 
 // Ground truth of one image by the dataset's target number: boxes cxcywh (8732, 4) and labels (8732).
-std::pair<torch::Tensor, torch::Tensor> ground_truth(int target, int synthetic_bound, const std::string& label_name) {
+std::pair<torch::Tensor, torch::Tensor> ground_truth(int target, int synthetic_bound,
+                                                     const std::string& label_name) {
   static const GoldenFile default_file(SSD_TEST_DATA "/golden/default_boxes.h5");
   static const GoldenFile encode_file(SSD_TEST_DATA "/golden/encode.h5");
   auto boxes = tensor_of(default_file.read<float>("background_xywh")).view({kDefaultBoxCount, 4}).clone();
@@ -62,7 +63,8 @@ LossCase load_case(int k) {
   const double scale = file.attribute<double>(group, "plabel_scale");
   const auto name = fmt::format("plabel_{}", k);
   LossCase out;
-  out.locations = field({batch, 4, kDefaultBoxCount}, fmt::format("ploc_{}", k), file.attribute<double>(group, "ploc_scale"));
+  out.locations = field({batch, 4, kDefaultBoxCount}, fmt::format("ploc_{}", k),
+                        file.attribute<double>(group, "ploc_scale"));
   if (rule == "zero") {
     out.confidences = torch::zeros({batch, kClasses, kDefaultBoxCount});
   } else if (rule == "mod16") {
@@ -75,8 +77,9 @@ LossCase load_case(int k) {
   std::vector<torch::Tensor> boxes, labels;
   const auto target = file.read<std::int32_t>(group + "/target");
   for (std::size_t n = 0; n < target.size(); ++n) {
-    const auto [box, label] = ground_truth(target[n], static_cast<int>(file.attribute<std::int64_t>(group, "synthetic_T")),
-                                           fmt::format("label_{}_{}", k, n));
+    const auto [box, label] =
+        ground_truth(target[n], static_cast<int>(file.attribute<std::int64_t>(group, "synthetic_T")),
+                     fmt::format("label_{}_{}", k, n));
     boxes.push_back(box);
     labels.push_back(label);
   }
@@ -106,13 +109,17 @@ TEST_P(GoldenLoss, equals_the_reference_in_value_and_gradient) {
     EXPECT_NEAR(loss.item<double>(), wanted, std::abs(wanted) * (is_double ? 1e-12 : 1e-5));
   }
   const bool is_unique = loss_file().attribute<std::int32_t>(group, "gradient_unique") != 0;
-  for (const auto& [name, gradient] : {std::pair{"grad_ploc", locations.grad()}, std::pair{"grad_plabel", confidences.grad()}}) {
+  for (const auto& [name, gradient] :
+       {std::pair{"grad_ploc", locations.grad()}, std::pair{"grad_plabel", confidences.grad()}}) {
     const auto path = group + "/" + name + "/";
     const double norm = loss_file().read<double>(path + (is_double ? "norm_f64" : "norm_f32"))[0];
-    EXPECT_NEAR(gradient.to(torch::kDouble).norm().item<double>(), norm, norm * (is_double ? 1e-11 : 1e-5)) << path;
+    EXPECT_NEAR(gradient.to(torch::kDouble).norm().item<double>(), norm, norm * (is_double ? 1e-11 : 1e-5))
+        << path;
     // Counted in the float32 run, where some gradients of float64 are rounded to 0.
     if (!is_double) {
-      EXPECT_EQ(gradient.ne(0).sum().item<std::int64_t>(), loss_file().read<std::int64_t>(path + "nonzero")[0]) << path;
+      EXPECT_EQ(gradient.ne(0).sum().item<std::int64_t>(),
+                loss_file().read<std::int64_t>(path + "nonzero")[0])
+          << path;
     }
     if (!is_unique) continue;
     const auto index = tensor_of(loss_file().read<std::int64_t>(path + "index"));
@@ -124,10 +131,12 @@ TEST_P(GoldenLoss, equals_the_reference_in_value_and_gradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenLoss,
-                         testing::Combine(testing::Range(0, 18), testing::Values(torch::kFloat, torch::kDouble)),
+                         testing::Combine(testing::Range(0, 18),
+                                          testing::Values(torch::kFloat, torch::kDouble)),
                          [](const auto& item) {
-                           return fmt::format("case_{:02}_{}", std::get<0>(item.param),
-                                              std::get<1>(item.param) == torch::kDouble ? "float64" : "float32");
+                           return fmt::format(
+                               "case_{:02}_{}", std::get<0>(item.param),
+                               std::get<1>(item.param) == torch::kDouble ? "float64" : "float32");
                          });
 
 TEST(LossTargetsTest, are_the_golden_boxes_and_labels_of_the_matched_default_boxes) {
@@ -135,7 +144,8 @@ TEST(LossTargetsTest, are_the_golden_boxes_and_labels_of_the_matched_default_box
   for (const int k : {10, 12, 45}) {
     const auto group = fmt::format("case_{:02}/", k);
     const auto boxes = tensor_of(encode.read<float>(group + "boxes_ltrb")).view({1, -1, 4});
-    const auto box_labels = tensor_of(encode.read<std::int64_t>(group + "labels")).to(torch::kInt).view({1, -1});
+    const auto box_labels =
+        tensor_of(encode.read<std::int64_t>(group + "labels")).to(torch::kInt).view({1, -1});
     std::vector<BoxLtrb> plain;
     for (std::int64_t i = 0; i < boxes.size(1); ++i) {
       const auto* at = boxes.data_ptr<float>() + 4 * i;
@@ -155,7 +165,8 @@ TEST(LossTargetsTest, are_the_golden_boxes_and_labels_of_the_matched_default_box
 }
 
 TEST(MultiboxLoss, of_a_batch_without_any_box_is_zero_with_zero_gradients) {
-  const LossTargets targets{torch::zeros({2, kDefaultBoxCount}, torch::kLong), torch::zeros({2, 4, kDefaultBoxCount})};
+  const LossTargets targets{torch::zeros({2, kDefaultBoxCount}, torch::kLong),
+                            torch::zeros({2, 4, kDefaultBoxCount})};
   auto locations = torch::randn({2, 4, kDefaultBoxCount}).requires_grad_();
   auto confidences = torch::randn({2, 3, kDefaultBoxCount}).requires_grad_();
   const auto loss = multibox_loss(locations, confidences, targets);

@@ -32,7 +32,8 @@ TEST_P(EveryBackbone, has_the_reference_state_dict_name_by_name_in_its_order) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const auto& row = wanted["state_dict"][i];
     EXPECT_EQ(tensors[i].name, row["key"]);
-    EXPECT_EQ(tensors[i].tensor.sizes().vec(), row["shape"].get<std::vector<std::int64_t>>()) << tensors[i].name;
+    EXPECT_EQ(tensors[i].tensor.sizes().vec(), row["shape"].get<std::vector<std::int64_t>>())
+        << tensors[i].name;
     EXPECT_EQ(tensors[i].is_parameter, row["kind"] == "parameter") << tensors[i].name;
     EXPECT_EQ(tensors[i].tensor.scalar_type(), row["dtype"] == "int64" ? torch::kLong : torch::kFloat);
     if (tensors[i].is_parameter) parameter_numbers += tensors[i].tensor.numel();
@@ -100,7 +101,8 @@ TEST_P(GoldenForward, equals_the_reference) {
   const auto [backbone, dtype, mode] = GetParam();
   const bool is_double = dtype == torch::kDouble;
   const std::string group = mode;
-  // README's tolerances: float64 1e-9; float32 5e-5 in evaluation, 1e-3 in training (the 1x1 map's BatchNorm).
+  // README's tolerances: float64 1e-9; float32 5e-5 in evaluation, 1e-3 in training (the 1x1 map's
+  // BatchNorm).
   const double tolerance = is_double ? 1e-9 : (group == "eval" ? 5e-5 : 1e-3);
   const double buffer_tolerance = is_double ? 1e-9 : 5e-5;
   const GoldenFile golden(fmt::format("{}/golden/model_{}.h5", SSD_TEST_DATA, backbone_name(backbone)));
@@ -122,7 +124,8 @@ TEST_P(GoldenForward, equals_the_reference) {
     for (std::size_t i = 0; i < maps.size(); ++i) {
       const auto name = fmt::format("{}/maps/map_{}", group, i);
       const double norm = golden.attribute<double>(name, "norm_f64");
-      EXPECT_NEAR(maps[i].to(torch::kDouble).norm().item<double>(), norm, norm * (is_double ? 1e-11 : 1e-5)) << name;
+      EXPECT_NEAR(maps[i].to(torch::kDouble).norm().item<double>(), norm, norm * (is_double ? 1e-11 : 1e-5))
+          << name;
     }
   }
   const auto [locations, confidences] = model.forward(images);
@@ -143,7 +146,8 @@ TEST_P(GoldenForward, equals_the_reference) {
     const auto layer = "train/batchnorm/" + name.substr(0, name.rfind('.'));
     if (is_parameter || name.ends_with("num_batches_tracked") || !golden.has(layer)) continue;
     const auto path = layer + name.substr(name.rfind('.')).replace(0, 1, "/") + suffix;
-    EXPECT_LE(largest_difference(tensor, test::tensor_of(golden.read<double>(path))), buffer_tolerance) << path;
+    EXPECT_LE(largest_difference(tensor, test::tensor_of(golden.read<double>(path))), buffer_tolerance)
+        << path;
     ++compared;
   }
   EXPECT_GE(compared, 10);

@@ -52,7 +52,7 @@ struct BadSet {
   std::string annotations;  // the text of the JSON
   std::string picture;      // below tests/data/jpeg_nasty; empty: the file is missing
   std::string error;        // all of stderr after the line that names the JSON; JSON and IMAGES stand for the
-                      // paths, ~ for what the JSON library says
+                            // paths, ~ for what the JSON library says
 };
 
 const std::string kGoodPicture = "ok/hopper.jpg";

@@ -427,8 +427,8 @@ TEST_F(Preprocess, T4_07_help_and_version_go_to_stdout) {
               testing::MatchesRegex("ssd_preprocess [0-9.]+ \\(shard format 1, HDF5 [0-9.]+.*\\)\n"));
 }
 
-// Killed later and later, until a run is done before it is killed: what is there is a complete set or nothing that
-// opens, and the next run succeeds.
+// Killed later and later, until a run is done before it is killed: what is there is a complete set or nothing
+// that opens, and the next run succeeds.
 TEST_F(Preprocess, a_killed_run_leaves_nothing_that_opens) {
   auto arguments = bccd("val", out);
   arguments.insert(arguments.begin(), kProgram.string());

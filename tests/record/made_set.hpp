@@ -1,4 +1,5 @@
-// Sets of shards made in memory: made-up records, and bytes in place of JPEG files (the record room never decodes).
+// Sets of shards made in memory: made-up records, and bytes in place of JPEG files (the record room never
+// decodes).
 #pragma once
 
 #include <cstddef>

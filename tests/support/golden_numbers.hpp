@@ -1,5 +1,5 @@
-// The number source of the golden data (tests/data/golden/README.txt, section 1): inputs and weights are regenerated,
-// not stored.
+// The number source of the golden data (tests/data/golden/README.txt, section 1): inputs and weights are
+// regenerated, not stored.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/digest.hpp"
-#include "model/ssd300.hpp"
 #include "model/model_tensors.hpp"
+#include "model/ssd300.hpp"
 
 namespace ssd::test {
 
@@ -25,10 +25,18 @@ inline std::uint32_t mix(std::uint32_t x) {
   return x;
 }
 
-inline std::uint32_t salt_of(std::string_view name) { return crc32(std::as_bytes(std::span(name))); }
-inline std::uint32_t hash_of(std::uint32_t i, std::uint32_t salt) { return mix(mix(i) ^ salt); }
-inline double u24(std::uint32_t i, std::uint32_t salt) { return (hash_of(i, salt) >> 8) * 0x1p-24 - .5; }
-inline double u8(std::uint32_t i, std::uint32_t salt) { return (hash_of(i, salt) >> 24) * 0x1p-8 - .5; }
+inline std::uint32_t salt_of(std::string_view name) {
+  return crc32(std::as_bytes(std::span(name)));
+}
+inline std::uint32_t hash_of(std::uint32_t i, std::uint32_t salt) {
+  return mix(mix(i) ^ salt);
+}
+inline double u24(std::uint32_t i, std::uint32_t salt) {
+  return (hash_of(i, salt) >> 8) * 0x1p-24 - .5;
+}
+inline double u8(std::uint32_t i, std::uint32_t salt) {
+  return (hash_of(i, salt) >> 24) * 0x1p-8 - .5;
+}
 
 // field(shape, name, scale), float32.
 inline torch::Tensor field(at::IntArrayRef shape, std::string_view name, double scale) {
@@ -51,12 +59,13 @@ inline torch::Tensor fill_rule(const std::string& key, const torch::Tensor& like
     return tensor.to(like.scalar_type());
   };
   const auto is_last_norm_of_block = [&] {
-    // feature_extractor.feature_extractor.S.B.bnL.weight, L = 3 in a bottleneck and 2 elsewhere; the caller's model
-    // has a bn3 only in bottlenecks, whose bn2 is not the last.
+    // feature_extractor.feature_extractor.S.B.bnL.weight, L = 3 in a bottleneck and 2 elsewhere; the caller's
+    // model has a bn3 only in bottlenecks, whose bn2 is not the last.
     return key.starts_with("feature_extractor.feature_extractor.") && key.ends_with(".weight") &&
            key.find(".bn") != std::string::npos;
   };
-  if (key.ends_with("num_batches_tracked")) return fill([&](std::uint32_t i) { return double(hash_of(i, salt) >> 28); });
+  if (key.ends_with("num_batches_tracked"))
+    return fill([&](std::uint32_t i) { return double(hash_of(i, salt) >> 28); });
   if (like.dim() > 1) {
     const double fan_in = static_cast<double>(like.numel()) / static_cast<double>(like.size(0));
     int k = 4;
@@ -65,7 +74,8 @@ inline torch::Tensor fill_rule(const std::string& key, const torch::Tensor& like
   }
   if (key.ends_with("running_mean")) return fill([&](std::uint32_t i) { return u8(i, salt) / 4; });
   if (key.ends_with("running_var")) return fill([&](std::uint32_t i) { return 2 + u8(i, salt); });
-  if (key.starts_with("loc.") || key.starts_with("conf.")) return fill([&](std::uint32_t i) { return u8(i, salt) / 2; });
+  if (key.starts_with("loc.") || key.starts_with("conf."))
+    return fill([&](std::uint32_t i) { return u8(i, salt) / 2; });
   if (key.ends_with(".bias")) return fill([&](std::uint32_t i) { return u8(i, salt) / 4; });
   if (is_last_norm_of_block() && key.find(".bn1.") == std::string::npos) {
     return fill([&](std::uint32_t i) { return .25 + u8(i, salt) / 8; });

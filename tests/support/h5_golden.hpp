@@ -1,4 +1,5 @@
-// Golden numbers out of an HDF5 file, for tests: whole datasets and scalar attributes. Throws std::runtime_error.
+// Golden numbers out of an HDF5 file, for tests: whole datasets and scalar attributes. Throws
+// std::runtime_error.
 #pragma once
 
 #include <hdf5.h>

@@ -1,5 +1,5 @@
-// The main of tests that run under mpirun: every rank runs every test, rank 0 prints, a failure on any rank is a
-// failure of all. No test at all is a failure; nothing but skipped tests is exit code 77.
+// The main of tests that run under mpirun: every rank runs every test, rank 0 prints, a failure on any rank
+// is a failure of all. No test at all is a failure; nothing but skipped tests is exit code 77.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

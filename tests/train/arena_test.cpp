@@ -23,7 +23,9 @@ TEST_P(ArenaTest, keeps_every_value_and_makes_parameters_and_gradients_views_tha
   const auto before = model_tensors(original), after = model_tensors(model);
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool is_norm = before[i].name.find(".bn") != std::string::npos;
-    EXPECT_TRUE(after[i].tensor.to(torch::kFloat).equal(before[i].tensor.to(after[i].tensor.scalar_type()).to(torch::kFloat)))
+    EXPECT_TRUE(after[i]
+                    .tensor.to(torch::kFloat)
+                    .equal(before[i].tensor.to(after[i].tensor.scalar_type()).to(torch::kFloat)))
         << before[i].name;
     if (is_norm && before[i].tensor.is_floating_point()) {
       EXPECT_EQ(after[i].tensor.scalar_type(), type == torch::kDouble ? torch::kDouble : torch::kFloat);
@@ -72,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(Types, ArenaTest,
                          testing::Values(ArenaCase{torch::kFloat, false}, ArenaCase{torch::kFloat, true},
                                          ArenaCase{torch::kDouble, false}, ArenaCase{torch::kBFloat16, true}),
                          [](const auto& item) {
-                           return std::string(c10::toString(item.param.type)) + (item.param.channels_last ? "_channels_last" : "");
+                           return std::string(c10::toString(item.param.type)) +
+                                  (item.param.channels_last ? "_channels_last" : "");
                          });
 
 ArenaBlock random_block(torch::ScalarType compute, torch::ScalarType master) {
@@ -132,8 +135,9 @@ TEST(SgdUpdate, an_overflow_leaves_weights_and_momentum_as_they_are) {
 
 TEST(DetectOverflow, finds_infinity_and_nan_in_every_dtype_and_nothing_else) {
   for (const auto type : {torch::kFloat, torch::kHalf, torch::kBFloat16, torch::kDouble}) {
-    for (const double value : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-                               std::numeric_limits<double>::quiet_NaN()}) {
+    for (const double value :
+         {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+          std::numeric_limits<double>::quiet_NaN()}) {
       auto gradients = torch::zeros({100}, type);
       auto found = torch::zeros({1});
       gradients[50] = 60000;

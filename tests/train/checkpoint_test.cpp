@@ -1,4 +1,5 @@
-// Training state to a file and back, and the reference's own checkpoint: tests/data/golden/README.txt, section 9.
+// Training state to a file and back, and the reference's own checkpoint: tests/data/golden/README.txt,
+// section 9.
 #include "train/training_checkpoint.hpp"
 
 #include <gmock/gmock.h>
@@ -41,12 +42,12 @@ std::string message_of(auto&& call) {
 }
 
 struct TrainedModel {
-  explicit TrainedModel(Backbone backbone = Backbone::resnet18, int classes = 81, const ArenaOptions& options = {})
+  explicit TrainedModel(Backbone backbone = Backbone::resnet18, int classes = 81,
+                        const ArenaOptions& options = {})
       : model(backbone, classes), arena(model, options) {}
   Ssd300 model;
   ParameterArena arena;
 };
-
 
 // Training batch 0 of the golden steps.
 std::pair<torch::Tensor, LossTargets> first_batch() {
@@ -106,7 +107,10 @@ TEST(ReferenceCheckpoint, loads_and_gives_the_reference_forward_and_next_step) {
   int compared = 0;
   for (const auto& block : trained.arena.blocks()) {
     for (const auto& entry : block.entries) {
-      const double moved = (trained.arena.master_of(block, entry) - start.at(entry.name)).to(torch::kDouble).norm().item<double>();
+      const double moved = (trained.arena.master_of(block, entry) - start.at(entry.name))
+                               .to(torch::kDouble)
+                               .norm()
+                               .item<double>();
       const double norm = wanted["moved_f32"][entry.name];
       EXPECT_NEAR(moved, norm, 1e-2 * norm) << entry.name;
       ++compared;
@@ -166,8 +170,10 @@ TEST(TrainingCheckpoint, T1_02_of_another_class_count_or_backbone_is_refused_wit
   const auto path = folder.path() / "epoch_0.pt";
   write_checkpoint_file(path, make_checkpoint(saved.model, saved.arena, {}));
   TrainedModel more_classes(Backbone::resnet18, 81), deeper(Backbone::resnet34, 4);
-  EXPECT_EQ(message_of([&] { load_checkpoint(read_checkpoint_file(path), more_classes.model, more_classes.arena); }),
-            fmt::format("checkpoint '{}': it is of a network for 3 classes and the background, the data set has 80 classes; "
+  EXPECT_EQ(message_of(
+                [&] { load_checkpoint(read_checkpoint_file(path), more_classes.model, more_classes.arena); }),
+            fmt::format("checkpoint '{}': it is of a network for 3 classes and the background, the data set "
+                        "has 80 classes; "
                         "take the data set it was trained on, or start anew without --checkpoint",
                         path.string()));
   EXPECT_THAT(message_of([&] { load_checkpoint(read_checkpoint_file(path), deeper.model, deeper.arena); }),
@@ -199,7 +205,8 @@ TEST(BackboneFile, of_torchvision_fills_the_feature_extractor_and_nothing_else) 
   ASSERT_EQ(value.size(), got.nbytes());
   EXPECT_EQ(std::memcmp(value.data(), got.data_ptr(), value.size()), 0);
   Ssd300 deeper(Backbone::resnet50, 4);
-  EXPECT_THAT(message_of([&] { load_backbone(item, deeper); }), testing::HasSubstr("is not one of torchvision's resnet50"));
+  EXPECT_THAT(message_of([&] { load_backbone(item, deeper); }),
+              testing::HasSubstr("is not one of torchvision's resnet50"));
 }
 
 }  // namespace

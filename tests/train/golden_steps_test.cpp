@@ -1,5 +1,5 @@
-// Golden SGD steps of ResNet-18: tests/data/golden/README.txt, section 7. One rank runs the four single-rank groups, two
-// ranks the data-parallel group.
+// Golden SGD steps of ResNet-18: tests/data/golden/README.txt, section 7. One rank runs the four single-rank
+// groups, two ranks the data-parallel group.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -65,8 +65,10 @@ GoldenBatch load_batch(int b, torch::ScalarType type) {
     labels.push_back(torch::zeros({kDefaultBoxCount}, torch::kLong));
     labels.back().index_put_({index}, tensor_of(encode.read<std::int64_t>(group + "target_label")));
   }
-  const auto offsets = encode_offsets(torch::stack(boxes).to(type), default_boxes_tensor().to(type)).transpose(1, 2);
-  return {test::field({2, 3, 300, 300}, fmt::format("train_image_{}", b), 4).to(type), {torch::stack(labels), offsets}};
+  const auto offsets =
+      encode_offsets(torch::stack(boxes).to(type), default_boxes_tensor().to(type)).transpose(1, 2);
+  return {test::field({2, 3, 300, 300}, fmt::format("train_image_{}", b), 4).to(type),
+          {torch::stack(labels), offsets}};
 }
 
 struct StepsCase {
@@ -98,7 +100,8 @@ class GoldenSteps {
   GoldenSteps(const StepsCase& run, const MpiComm& world)
       : run_(run), world_(world), group_(run.group), suffix_(run.type == torch::kDouble ? "_f64" : "_f32") {
     test::fill_by_rule(model_);
-    for (const auto& [name, tensor, is_parameter, is_norm] : model_tensors(model_)) start_[name] = tensor.detach().to(torch::kDouble).clone();
+    for (const auto& [name, tensor, is_parameter, is_norm] : model_tensors(model_))
+      start_[name] = tensor.detach().to(torch::kDouble).clone();
     for (int b = 0; b < 2; ++b) batches_.push_back(load_batch(b, run.type));
   }
 
@@ -122,7 +125,8 @@ class GoldenSteps {
       const auto& batch = batches_[(s + static_cast<std::size_t>(world_.rank())) % 2];
       const double loss = step.run(batch.images, batch.targets, rates[s]).item<double>();
       const double wanted = losses[s * ranks + static_cast<std::size_t>(world_.rank())];
-      const double bound = s <= 2 ? tolerance.loss_early : (s <= 5 ? tolerance.loss_middle : tolerance.loss_late);
+      const double bound =
+          s <= 2 ? tolerance.loss_early : (s <= 5 ? tolerance.loss_middle : tolerance.loss_late);
       EXPECT_NEAR(loss, wanted, bound * wanted) << group_ << " step " << s;
       if (s == 0) check_first_gradient(arena, reducer);
       const auto after = fmt::format("{}/after_step_{}", group_, s + 1);
@@ -149,7 +153,8 @@ class GoldenSteps {
     const auto wanted = golden().read<double>(group_ + "/gradient_step_1/norm" + suffix_);
     for (std::size_t b = 0; b < arena.blocks().size(); ++b) {
       for (const auto& entry : arena.blocks()[b].entries) {
-        const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), entry.name) - names.begin());
+        const auto at =
+            static_cast<std::size_t>(std::find(names.begin(), names.end(), entry.name) - names.begin());
         ASSERT_LT(at, names.size()) << entry.name;
         const auto gradient = reducer.averaged(b).slice(0, entry.offset, entry.offset + entry.count);
         const double norm = gradient.to(torch::kDouble).norm().item<double>();
@@ -159,12 +164,14 @@ class GoldenSteps {
     }
   }
 
-  void check_moves(const std::string& after, std::size_t steps, const ParameterArena& arena, const Tolerance& tolerance) {
+  void check_moves(const std::string& after, std::size_t steps, const ParameterArena& arena,
+                   const Tolerance& tolerance) {
     static const auto names = names_of("constant_lr/names");
     const auto moved = golden().read<double>(after + "/moved" + suffix_);
     std::map<std::string, torch::Tensor> now;
     for (const auto& block : arena.blocks()) {
-      for (const auto& entry : block.entries) now[entry.name] = arena.master_of(block, entry).to(torch::kDouble);
+      for (const auto& entry : block.entries)
+        now[entry.name] = arena.master_of(block, entry).to(torch::kDouble);
     }
     const bool is_first_of_high = group_ == "high_lr" && steps == 1 && run_.type == torch::kFloat;
     std::vector<double> relative;
@@ -176,14 +183,16 @@ class GoldenSteps {
       if (moved[i] > 0) relative.push_back(std::abs(got - moved[i]) / moved[i]);
     }
     if (!relative.empty()) {
-      std::nth_element(relative.begin(), relative.begin() + static_cast<long>(relative.size() / 2), relative.end());
+      std::nth_element(relative.begin(), relative.begin() + static_cast<long>(relative.size() / 2),
+                       relative.end());
       EXPECT_LE(relative[relative.size() / 2], tolerance.moved_median) << after;
     }
     check_buffers(after);
   }
 
   void check_buffers(const std::string& after) {
-    // README gives bounds for the moves alone: statistics follow the weights, so in the run that drifts they get theirs.
+    // README gives bounds for the moves alone: statistics follow the weights, so in the run that drifts they
+    // get theirs.
     if (group_ == "high_lr" && run_.type == torch::kFloat) return;
     const double tolerance = run_.type == torch::kDouble ? (group_ == "high_lr" ? 1e-4 : 1e-8) : 1e-3;
     static const auto names = names_of("constant_lr/buffer_names");
@@ -222,7 +231,8 @@ TEST_P(GoldenStepsTest, equal_the_reference_run) {
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
   const MpiComm world(copy);
   const bool needs_two = std::string(GetParam().group) == "two_ranks";
-  if (needs_two != (world.world_size() == 2)) GTEST_SKIP() << "for " << (needs_two ? "two ranks" : "one rank");
+  if (needs_two != (world.world_size() == 2))
+    GTEST_SKIP() << "for " << (needs_two ? "two ranks" : "one rank");
   torch::set_num_threads(1);
   GoldenSteps(GetParam(), world).run();
 }

@@ -14,7 +14,9 @@ ParsedTrainOptions parse(std::vector<const char*> words) {
   return parse_train_options(static_cast<int>(words.size()), words.data());
 }
 
-TrainOptions options_of(std::vector<const char*> words) { return parse(std::move(words)).options.value(); }
+TrainOptions options_of(std::vector<const char*> words) {
+  return parse(std::move(words)).options.value();
+}
 
 TEST(TrainOptionsTest, defaults_are_those_of_the_reference) {
   const auto options = options_of({});
@@ -29,7 +31,8 @@ TEST(TrainOptionsTest, defaults_are_those_of_the_reference) {
 }
 
 TEST(TrainOptionsTest, short_and_second_names_mean_the_same) {
-  const auto options = options_of({"-d", "/x", "-e", "3", "--bs", "4", "--ebs=5", "--lr", "0.04", "--wd", "0", "-m", ".8", "-s", "7", "--amp"});
+  const auto options = options_of({"-d", "/x", "-e", "3", "--bs", "4", "--ebs=5", "--lr", "0.04", "--wd", "0",
+                                   "-m", ".8", "-s", "7", "--amp"});
   EXPECT_EQ(options.data, "/x");
   EXPECT_EQ(options.epochs, 3);
   EXPECT_EQ(options.batch_size, 4);
@@ -49,7 +52,8 @@ TEST(TrainOptionsTest, save_takes_a_folder_or_nothing) {
 }
 
 TEST(TrainOptionsTest, lists_of_epochs_and_ranges_with_negative_numbers_are_read) {
-  const auto options = options_of({"--epochs", "5", "--evaluation", "1", "last", "--multistep", "none", "--hue", "-18", "18"});
+  const auto options =
+      options_of({"--epochs", "5", "--evaluation", "1", "last", "--multistep", "none", "--hue", "-18", "18"});
   EXPECT_EQ(options.evaluation, (std::vector<int>{1, 4}));
   EXPECT_TRUE(options.multistep.empty());
   EXPECT_EQ(options.augmentation.hue_degrees.low, -18);
@@ -57,8 +61,11 @@ TEST(TrainOptionsTest, lists_of_epochs_and_ranges_with_negative_numbers_are_read
 }
 
 TEST(TrainOptionsTest, of_an_option_given_twice_the_later_counts) {
-  const auto options = options_of({"--bs", "64", "--hue", "-1", "1", "--save", "a", "--fp16", "-d", "/x", "--evaluation", "1", "2", "--batch-size=2",
-                                   "--hue", "-3", "3", "--save", "b", "--fp16", "--data", "/y", "--evaluation", "none"});
+  const auto options =
+      options_of({"--bs",   "64",           "--hue", "-1",           "1", "--save", "a",
+                  "--fp16", "-d",           "/x",    "--evaluation", "1", "2",      "--batch-size=2",
+                  "--hue",  "-3",           "3",     "--save",       "b", "--fp16", "--data",
+                  "/y",     "--evaluation", "none"});
   EXPECT_EQ(options.batch_size, 2);
   EXPECT_EQ(options.augmentation.hue_degrees.low, -3);
   EXPECT_EQ(options.save_folder, "b");
@@ -89,15 +96,19 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"--epochs", "-5"}, "--epochs -5: must be 0 or more"},
         WrongUse{{"--batch-size", "0"}, "--batch-size 0: must be 1 or more"},
         WrongUse{{"--bs", "1"},
-                 "--batch-size 1: training needs 2 or more images per rank, since the last BatchNorm sees a 1x1 map"},
+                 "--batch-size 1: training needs 2 or more images per rank, since the last BatchNorm sees a "
+                 "1x1 map"},
         WrongUse{{"--sav"}, "unrecognised option '--sav'; see ssd_train --help"},
-        WrongUse{{"--backbone", "vgg"}, "--backbone 'vgg': not one of resnet18, resnet34, resnet50, resnet101, resnet152"},
+        WrongUse{{"--backbone", "vgg"},
+                 "--backbone 'vgg': not one of resnet18, resnet34, resnet50, resnet101, resnet152"},
         WrongUse{{"--mode", "test"},
                  "--mode 'test': not one of training, evaluation, benchmark-training, benchmark-inference"},
-        WrongUse{{"--mode", "evaluation"}, "--mode evaluation: give the file to evaluate as --checkpoint FILE"},
+        WrongUse{{"--mode", "evaluation"},
+                 "--mode evaluation: give the file to evaluate as --checkpoint FILE"},
         WrongUse{{"--evaluation", "21", "x"}, "--evaluation 'x': not a number"},
         WrongUse{{"--evaluation", "-3"}, "--evaluation -3: epochs count from 0"},
-        WrongUse{{"/coco", "--fp16", "/data", "--fp16"}, "'/coco' belongs to no option; the folder of shards is given as --data /coco"},
+        WrongUse{{"/coco", "--fp16", "/data", "--fp16"},
+                 "'/coco' belongs to no option; the folder of shards is given as --data /coco"},
         WrongUse{{"/coco"}, "'/coco' belongs to no option; the folder of shards is given as --data /coco"},
         WrongUse{{"--fp16", "--no-amp"}, "--fp16 (--amp) and --no-fp16 (--no-amp) exclude each other"},
         WrongUse{{"--no-cuda", "--device", "cuda"}, "--no-cuda and --device cuda exclude each other"},
@@ -106,13 +117,15 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"--seed", "-1"}, "--seed -1: must be 0 or more"},
         WrongUse{{"--lr", "inf"}, "--learning-rate inf: must be 0 or more"},
         WrongUse{{"--lr", "nan"}, "--learning-rate nan: must be 0 or more"},
-        WrongUse{{"--epochs", "ten"}, "the argument ('ten') for option '--epochs' is invalid; see ssd_train --help"},
+        WrongUse{{"--epochs", "ten"},
+                 "the argument ('ten') for option '--epochs' is invalid; see ssd_train --help"},
         WrongUse{{"--lr", "-1"}, "--learning-rate -1: must be 0 or more"}));
 
 TEST(TrainOptionsTest, help_and_configuration_come_from_the_same_table) {
   const auto help = parse({"--help"}).text;
   const auto configuration = parse({"--print-config", "--bs", "64", "--fp16"}).text;
-  for (const char* name : {"data", "batch-size", "learning-rate", "evaluation", "save", "num-workers", "hue"}) {
+  for (const char* name :
+       {"data", "batch-size", "learning-rate", "evaluation", "save", "num-workers", "hue"}) {
     EXPECT_THAT(help, testing::HasSubstr(std::string("--") + name));
     EXPECT_THAT(configuration, testing::HasSubstr(std::string(name) + " = "));
   }

@@ -25,7 +25,8 @@ TEST(LearningRate, equals_the_golden_schedule) {
     EXPECT_NEAR(full_learning_rate(options), combo["lr0"], 1e-12 * combo["lr0"].get<double>());
     for (const auto& point : combo["points"]) {
       const double wanted = point["lr"];
-      EXPECT_NEAR(learning_rate(options, point["epoch"], point["iteration"]), wanted, 1e-12 * wanted) << point;
+      EXPECT_NEAR(learning_rate(options, point["epoch"], point["iteration"]), wanted, 1e-12 * wanted)
+          << point;
       ++points;
     }
   }
@@ -34,7 +35,8 @@ TEST(LearningRate, equals_the_golden_schedule) {
 
 // T1-08 of the reports of users: the full rate is reached when the warmup ends.
 TEST(LearningRate, T1_08_reaches_the_full_rate_at_the_end_of_the_warmup) {
-  const LearningRateOptions options{.base = 2.6e-3, .world_size = 1, .batch_size = 32, .warmup_iterations = 4};
+  const LearningRateOptions options{
+      .base = 2.6e-3, .world_size = 1, .batch_size = 32, .warmup_iterations = 4};
   EXPECT_EQ(learning_rate(options, 0, 0), 0);
   EXPECT_DOUBLE_EQ(learning_rate(options, 0, 1), .00065);
   EXPECT_DOUBLE_EQ(learning_rate(options, 0, 3), .00195);
