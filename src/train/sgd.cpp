@@ -18,23 +18,36 @@ struct Factors {
   double rate, momentum, decay, inverse_scale;
 };
 
+// One kind of number, from where it is read and to where it is written: the same place, unless the old one
+// stays.
+template <class Real>
+struct Column {
+  const Real* from;
+  Real* to;
+  Column at(std::int64_t offset) const { return {from + offset, to + offset}; }
+};
+
 // The arithmetic of the update in the dtype of the master weights.
 template <class Real>
-SSD_INLINE void update_range(Real* weight, Real* momentum, const Real* gradient, std::int64_t count,
-                             Factors factors) {
+SSD_INLINE void update_range(Column<Real> weight, Column<Real> momentum, const Real* gradient,
+                             std::int64_t count, Factors factors) {
   const auto rate = static_cast<Real>(factors.rate), keep = static_cast<Real>(factors.momentum),
              decay = static_cast<Real>(factors.decay), scale = static_cast<Real>(factors.inverse_scale);
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < count; ++i) {
-    const Real g = gradient[i] * scale + decay * weight[i];
-    momentum[i] = keep * momentum[i] + g;
-    weight[i] -= rate * momentum[i];
+    const Real g = gradient[i] * scale + decay * weight.from[i];
+    const Real m = keep * momentum.from[i] + g;
+    momentum.to[i] = m;
+    weight.to[i] = weight.from[i] - rate * m;
   }
 }
 
-SSD_VECTOR_CLONES void update(float* w, float* m, const float* g, std::int64_t count, Factors factors) {
+SSD_VECTOR_CLONES void update(Column<float> w, Column<float> m, const float* g, std::int64_t count,
+                              Factors factors) {
   update_range(w, m, g, count, factors);
 }
-SSD_VECTOR_CLONES void update(double* w, double* m, const double* g, std::int64_t count, Factors factors) {
+SSD_VECTOR_CLONES void update(Column<double> w, Column<double> m, const double* g, std::int64_t count,
+                              Factors factors) {
   update_range(w, m, g, count, factors);
 }
 
@@ -62,8 +75,11 @@ SSD_VECTOR_CLONES void write_back(const float* master, c10::BFloat16* weight, st
 template <class Real, class Gradient, class Weight>
 void update_chunks(ArenaBlock& block, const torch::Tensor& gradients, const Factors& factors,
                    std::int64_t begin, std::int64_t end) {
-  auto* master = block.master.data_ptr<Real>();
-  auto* momentum = block.momentum.data_ptr<Real>();
+  const auto column = [](const torch::Tensor& now, const torch::Tensor& next) {
+    return Column<Real>{now.data_ptr<Real>(), (next.defined() ? next : now).data_ptr<Real>()};
+  };
+  const auto master = column(block.master, block.next_master);
+  const auto momentum = column(block.momentum, block.next_momentum);
   const auto* gradient = gradients.data_ptr<Gradient>();
   std::array<Real, kChunk> converted;
   for (auto at = begin; at < end; at += kChunk) {
@@ -75,9 +91,9 @@ void update_chunks(ArenaBlock& block, const torch::Tensor& gradients, const Fact
       to_floats(gradient + at, converted.data(), count);
       values = converted.data();
     }
-    update(master + at, momentum + at, values, count, factors);
+    update(master.at(at), momentum.at(at), values, count, factors);
     if constexpr (!std::is_same_v<Real, Weight>)
-      write_back(master + at, block.weights.data_ptr<Weight>() + at, count);
+      write_back(master.to + at, block.weights.data_ptr<Weight>() + at, count);
   }
 }
 

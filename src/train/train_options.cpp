@@ -137,7 +137,9 @@ struct OptionTable {
         ("backbone-path", text("", "FILE"),
          "torchvision's ResNet weights to start from; without it they are random")  //
         ("checkpoint", po::value<Words>()->multitoken()->value_name("FILE..."),
-         "go on from this file, or evaluate it; of several (a glob) the newest epoch");
+         "go on from this file, or evaluate it; of several (a glob) the newest epoch; auto: the newest that "
+         "is whole in "
+         "the folder of --save, or from the start where there is none");
   }
 
   void add_recipe(const TrainOptions& defaults) {
@@ -202,9 +204,13 @@ struct OptionTable {
   void add_output(const TrainOptions& defaults) {
     output.add_options()  //
         ("save", po::value<std::string>()->value_name("[DIR]"),
-         "write epoch_N.pt after each epoch; without DIR in ./models")                              //
-        ("log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")  //
-        ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")        //
+         "write epoch_N.pt after each epoch; without DIR in ./models")  //
+        ("save-every-iterations", with_default<std::int64_t>(0, "N"),
+         "also save every N iterations, as iteration_N.pt; the newest stays")(
+            "save-every-minutes", number(0), "also save after so many minutes")(
+            "keep", with_default(0, "N"), "checkpoints that stay in the folder of --save; 0: every epoch's")(
+            "log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")  //
+        ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")           //
         ("plot", text("", "FILE"),
          "loss, AP and AP50 over the epochs of this run as an SVG, written anew after each evaluation")  //
         ("results", text("", "FILE"), "detections of the last evaluation as a COCO results JSON");
@@ -392,7 +398,9 @@ TrainOptions options_of(const po::variables_map& values) {
   options.backbone = backbone_from_name(word("backbone"));
   options.backbone_path = word("backbone-path");
   if (has("checkpoint")) {
-    for (const auto& file : values["checkpoint"].as<Words>()) options.checkpoints.emplace_back(file);
+    const auto& files = values["checkpoint"].as<Words>();
+    options.from_newest_saved = files == Words{"auto"};
+    if (!options.from_newest_saved) options.checkpoints.assign(files.begin(), files.end());
   }
   if (has("save")) options.save_folder = word("save");
   options.epochs = at_least(values, "epochs", 0);
@@ -415,6 +423,9 @@ TrainOptions options_of(const po::variables_map& values) {
   options.num_workers = at_least(values, "num-workers", 1);
   options.buckets = {within<std::int64_t>(values, "first-bucket-kib", 1, kMostBucketKib) * 1024,
                      within<std::int64_t>(values, "bucket-kib", 1, kMostBucketKib) * 1024};
+  options.save_interval = at_least<std::int64_t>(values, "save-every-iterations", 0);
+  options.save_minutes = at_least(values, "save-every-minutes", 0.0);
+  options.kept_checkpoints = at_least(values, "keep", 0);
   options.log_interval = at_least(values, "log-interval", 1);
   options.json_summary = word("json-summary");
   options.plot = word("plot");
@@ -424,7 +435,12 @@ TrainOptions options_of(const po::variables_map& values) {
   expect_usage(
       !trains(options.mode) || options.batch_size >= 2,
       "--batch-size 1: training needs 2 or more images per rank, since the last BatchNorm sees a 1x1 map");
-  expect_usage(options.mode != Mode::evaluation || !options.checkpoints.empty(),
+  const bool wants_folder = options.from_newest_saved || options.save_interval > 0 ||
+                            options.save_minutes > 0 || options.kept_checkpoints > 0;
+  expect_usage(!wants_folder || options.save_folder,
+               "--checkpoint auto, --save-every-iterations, --save-every-minutes and --keep need the folder: "
+               "--save DIR");
+  expect_usage(options.mode != Mode::evaluation || !options.checkpoints.empty() || options.from_newest_saved,
                "--mode evaluation: give the file to evaluate as --checkpoint FILE");
   return options;
 }
@@ -439,7 +455,9 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
     help << "Trains SSD300 and evaluates it as COCO does. One rank for each GPU, or for a share of the "
             "cores:\n"
             "  mpirun -np 8 ssd_train --fp16 --data /scratch/shards --save\n\n"
-         << table.visible() << "\nExit codes: 0 done, 1 failed, 2 wrong usage.\n";
+         << table.visible()
+         << "\nExit codes: 0 done, 1 failed, 2 wrong usage, 75 stopped by USR1, USR2, TERM or INT after the "
+            "step and the save:\ngo on with --checkpoint auto.\n";
     return {std::nullopt, help.str()};
   }
   if (values.count("version") != 0) return {std::nullopt, version_text("ssd_train")};

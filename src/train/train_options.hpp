@@ -36,7 +36,11 @@ struct TrainOptions {
   Backbone backbone = Backbone::resnet50;
   std::filesystem::path backbone_path;             // a torchvision ResNet's state_dict; empty: random weights
   std::vector<std::filesystem::path> checkpoints;  // empty: from the start
+  bool from_newest_saved = false;                  // --checkpoint auto
   std::optional<std::filesystem::path> save_folder;
+  std::int64_t save_interval = 0;  // iterations between saves besides those of epochs; 0: none
+  double save_minutes = 0;         // the same in minutes
+  int kept_checkpoints = 0;        // newest files that stay; 0: every epoch's
 
   int epochs = 65;
   int batch_size = 32;             // per rank

@@ -27,6 +27,7 @@ torch::Tensor TrainStep::run(const torch::Tensor& images, const LossTargets& tar
   const SgdStep step{learning_rate, scaler_.inverse_scale(), scaler_.found_overflow()};
   for (std::size_t b = 0; b < arena_.blocks().size(); ++b)
     sgd_update(arena_.blocks()[b], reducer_.averaged(b), options_, step);
+  if (arena_.preserves_state() && scaler_.found_overflow().item<float>() == 0) arena_.adopt_update();
   scaler_.update();
   mark(StepPhase::optimizer);
   return loss.detach();

@@ -10,8 +10,10 @@
 #include "boxes/constants.hpp"
 #include "checkpoint/file_names.hpp"
 #include "comm/agreement.hpp"
+#include "comm/shared_flags.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/stop_signals.hpp"
 #include "core/stopwatch.hpp"
 #include "model/detection_decode.hpp"
 #include "model/model_tensors.hpp"
@@ -43,11 +45,24 @@ std::vector<std::string> gather_texts(const MpiComm& world, const std::string& o
   return texts;
 }
 
+// What a rank asks of all (comm/shared_flags.hpp).
+constexpr std::uint32_t kStop = 1, kSave = 2;
+
 void broadcast_tensor(const MpiComm& world, torch::Tensor tensor) {
   auto on_host = tensor.is_cpu() ? tensor : tensor.cpu();
   SSD_EXPECT(on_host.is_contiguous());
   world.broadcast_in_place({static_cast<std::byte*>(on_host.data_ptr()), on_host.nbytes()});
   if (!tensor.is_cpu()) tensor.copy_(on_host);
+}
+
+// The loss is measured before a step's update: that the update itself was good is seen here.
+void expect_finite(const StateSnapshot& state) {
+  for (const auto& [name, tensor] : state.model) {
+    SSD_VALIDATE(tensor.isfinite().all().item<bool>(),
+                 "'{}' is not finite; a smaller --learning-rate or a longer --warmup helps; checkpoints "
+                 "written before are good",
+                 name);
+  }
 }
 
 void expect_finite(const torch::Tensor& loss, int iteration) {
@@ -149,12 +164,31 @@ void Trainer::make_model() {
   default_boxes_ = default_boxes_tensor().to(plan_.device);
 }
 
+// The checkpoint to go on from, nothing to start anew.
+std::optional<std::filesystem::path> Trainer::start_file() const {
+  if (!options_.from_newest_saved) {
+    if (options_.checkpoints.empty()) return std::nullopt;
+    return newest_checkpoint(options_.checkpoints);
+  }
+  const auto file = find_whole_checkpoint(*options_.save_folder);
+  SSD_VALIDATE(file || options_.mode != Mode::evaluation, "--checkpoint auto: no checkpoint in '{}'",
+               options_.save_folder->string());
+  if (!file)
+    log_info("--checkpoint auto: no checkpoint in '{}' yet, from the start", options_.save_folder->string());
+  return file;
+}
+
 void Trainer::load_start() {
   if (world_.is_root() && options_.save_folder) {
     std::error_code error;
     std::filesystem::create_directories(*options_.save_folder, error);
     SSD_VALIDATE(!error, "--save '{}': cannot make this folder: {}", options_.save_folder->string(),
                  error.message());
+    if (options_.mode == Mode::training) {
+      saver_ =
+          std::make_unique<CheckpointSaver>(SaverOptions{*options_.save_folder, options_.kept_checkpoints});
+      if (!plan_.device.is_cuda()) arena_->reserve_spare_blocks();
+    }
   }
   // An evaluation comes late: what it writes to is looked at now.
   const auto results_folder = options_.results.parent_path();
@@ -166,12 +200,13 @@ void Trainer::load_start() {
     json_ = std::make_unique<JsonLines>(options_.json_summary);
   if (world_.is_root() && !options_.plot.empty() && options_.mode == Mode::training)
     curves_ = std::make_unique<RunCurves>(options_.plot);
-  if (!world_.is_root() || options_.checkpoints.empty()) return;
-  const auto file = newest_checkpoint(options_.checkpoints);
-  const auto resumed = load_checkpoint(read_checkpoint_file(file), *model_, *arena_);
+  if (!world_.is_root()) return;
+  const auto file = start_file();
+  if (!file) return;
+  const auto resumed = load_checkpoint(read_checkpoint_file(*file), *model_, *arena_);
   position_ = resumed.position;
   is_resumed_ = true;
-  log_info("checkpoint '{}': epoch {}, iteration {}{}", file.string(), position_.epoch, position_.iteration,
+  log_info("checkpoint '{}': epoch {}, iteration {}{}", file->string(), position_.epoch, position_.iteration,
            resumed.has_optimizer ? "" : ", weights alone");
   if (!trains(options_.mode)) return;
   if (resumed.scaler) scaler_->set_state(*resumed.scaler);
@@ -187,10 +222,28 @@ void Trainer::load_start() {
           *then, now);
     }
   };
+  adapt_position(resumed);
   warn_of("ranks:", resumed.world_size, world_.world_size());
   warn_of("batch size", resumed.batch_size, options_.batch_size);
   warn_of("compute threads:", resumed.compute_threads, plan_.compute_threads);
   warn_of("CPU features", resumed.cpu, cpu_.name);
+}
+
+// The samples of an epoch are the same for any global batch: where that is another one now, the position in
+// the epoch is that of the sample.
+void Trainer::adapt_position(const ResumedFacts& resumed) {
+  if (position_.iteration_in_epoch == 0 || !resumed.world_size || !resumed.batch_size) return;
+  const auto then = std::int64_t{*resumed.world_size} * *resumed.batch_size;
+  const auto now = std::int64_t{world_.world_size()} * options_.batch_size;
+  const auto samples = position_.iteration_in_epoch * then;
+  position_.iteration_in_epoch = samples / now;
+  if (samples % now != 0) {
+    log_warning(
+        "the checkpoint lies {} images into its epoch, which is no multiple of the global batch of {}: {} "
+        "images are "
+        "seen twice",
+        samples, now, samples % now);
+  }
 }
 
 void Trainer::broadcast_state() {
@@ -266,7 +319,7 @@ std::unique_ptr<TrainLoader> Trainer::make_train_loader() const {
   return std::make_unique<TrainLoader>(*train_set_, loader);
 }
 
-void Trainer::train() {
+int Trainer::train() {
   std::unique_ptr<TrainLoader> loader;
   run_in_agreement(world_, [&] { loader = make_train_loader(); });
   const auto iterations = static_cast<std::int64_t>(loader->iterations_per_epoch());
@@ -287,6 +340,8 @@ void Trainer::train() {
   }
   const Stopwatch time;
   BatchFeed feed(*loader, plan_);
+  SharedFlags flags(world_);
+  bool is_stopping = false;
   StepLog log(
       world_, *scaler_,
       {std::int64_t{options_.batch_size} * world_.world_size(), options_.epochs * iterations, json_.get()});
@@ -305,51 +360,75 @@ void Trainer::train() {
         expect_same_weights(*arena_, world_, fmt::format("after iteration {}", done));
       }
       const bool is_last = position_.iteration_in_epoch + 1 == iterations;
-      if (!is_last && done % options_.log_interval != 0) continue;
-      const double mean_loss = log.flush(epoch, position_.iteration, rate);
-      const double part =
-          static_cast<double>(position_.iteration_in_epoch + 1) / static_cast<double>(iterations);
-      if (curves_) curves_->add_loss(static_cast<double>(epoch) + part, mean_loss);
+      if (is_last || done % options_.log_interval == 0) {
+        const double mean_loss = log.flush(epoch, position_.iteration, rate);
+        const double part =
+            static_cast<double>(position_.iteration_in_epoch + 1) / static_cast<double>(iterations);
+        if (curves_) curves_->add_loss(static_cast<double>(epoch) + part, mean_loss);
+      }
+      const auto wanted = flags.exchange(own_flags());
+      is_stopping = (wanted & kStop) != 0;
+      if (is_last) continue;  // the epoch's own save comes
+      const bool saves = (wanted & (kStop | kSave)) != 0 ||
+                         (options_.save_interval > 0 && done % options_.save_interval == 0);
+      if (saves && options_.save_folder) {
+        save({epoch, position_.iteration_in_epoch + 1, done}, iteration_checkpoint_name(done));
+        log.restart_clock();
+      }
+      if (is_stopping) return stop(done);
     }
     position_ = {epoch + 1, 0, position_.iteration};
     if (has_json()) json_->log({epoch}, {{"time", epoch_time.seconds()}});
     finish_epoch(epoch);
     log.restart_clock();
+    if (is_stopping && position_.epoch < options_.epochs) return stop(position_.iteration);
   }
   run_in_agreement(world_, [&] {
     if (curves_) curves_->write();
+    SSD_VALIDATE(!saver_ || saver_->wait(), "the last checkpoint is not written; see the warnings above");
   });
   log_info("done: {} epochs in {}", std::max(std::int64_t{0}, options_.epochs - first_epoch),
            format_duration(time.seconds()));
   if (has_json()) json_->log(JsonLines::Json::array(), {{"total time", time.seconds()}});
+  return 0;
+}
+
+std::uint32_t Trainer::own_flags() const {
+  std::uint32_t flags = stop_signal() != 0 ? kStop : 0;
+  if (world_.is_root() && options_.save_minutes > 0 && since_save_.seconds() >= 60 * options_.save_minutes)
+    flags |= kSave;
+  return flags;
+}
+
+// Collective: a run that was asked to end. What it trained is saved by then, where it saves at all.
+int Trainer::stop(std::int64_t iteration) {
+  run_in_agreement(world_, [&] {
+    SSD_VALIDATE(!saver_ || saver_->wait(),
+                 "stopped after iteration {}, but the checkpoint is not written; see the warnings above",
+                 iteration);
+  });
+  log_info(
+      "stopped after iteration {}{}: {}", iteration,
+      stop_signal() != 0 ? fmt::format(" by signal {}", signal_name(stop_signal())) : "",
+      options_.save_folder ? "go on with --checkpoint auto" : "nothing is saved, since there is no --save");
+  return kStoppedExitCode;
 }
 
 void Trainer::finish_epoch(std::int64_t epoch) {
   // The statistics of rank 0 are the run's, as with PyTorch's DDP; each rank's own do not enter training.
   broadcast_buffers();
-  if (options_.save_folder) {
-    expect_same_weights(*arena_, world_, fmt::format("after iteration {}", position_.iteration));
-    run_in_agreement(world_, [&] {
-      if (world_.is_root()) save(epoch);
-    });
-  }
+  if (options_.save_folder) save(position_, checkpoint_file_name(epoch));
   const auto& epochs = options_.evaluation;
   if (std::find(epochs.begin(), epochs.end(), static_cast<int>(epoch)) != epochs.end())
     evaluate_and_report(epoch);
 }
 
-void Trainer::save(std::int64_t epoch) {
-  const Stopwatch time;
-  // The loss is measured before a step's update: that the update itself was good is seen here.
-  for (const auto& block : arena_->blocks()) {
-    SSD_VALIDATE(block.master.isfinite().all().item<bool>(),
-                 "after iteration {} some weights are not finite: nothing is saved; a smaller "
-                 "--learning-rate or a longer "
-                 "--warmup helps; checkpoints written before are good",
-                 position_.iteration);
-  }
+// Collective. Training goes on while rank 0 writes.
+void Trainer::save(const TrainingPosition& position, const std::string& name) {
+  expect_same_weights(*arena_, world_, fmt::format("after iteration {}", position.iteration));
+  if (!world_.is_root()) return;
   TrainingFacts facts;
-  facts.position = position_;
+  facts.position = position;
   if (scaler_->is_dynamic()) facts.scaler = scaler_->state();
   facts.seed = seed_;
   facts.schedule = schedule();
@@ -358,10 +437,17 @@ void Trainer::save(std::int64_t epoch) {
   facts.configuration = options_.configuration;
   facts.compute_threads = plan_.compute_threads;
   facts.cpu = cpu_.name;
-  const auto path = *options_.save_folder / checkpoint_file_name(epoch);
-  write_checkpoint_file(path, make_checkpoint(*model_, *arena_, facts));
-  log_info("saved '{}' in {:.2f} s", path.string(), time.seconds());
-  if (has_json()) json_->log({epoch}, {{"model path", path.string()}});
+  saver_->wait();  // for the blocks that the save before it reads
+  auto state = take_snapshot(*model_, *arena_);
+  if (!plan_.device.is_cuda()) arena_->preserve_state();
+  saver_->start(name, [state = std::move(state), facts = std::move(facts)] {
+    expect_finite(state);
+    return make_checkpoint(state, facts);
+  });
+  since_save_ = {};
+  if (has_json())
+    json_->log({position.epoch, position.iteration},
+               {{"model path", (*options_.save_folder / name).string()}});
 }
 
 void Trainer::evaluate_and_report(std::int64_t epoch) {
@@ -512,8 +598,7 @@ int run_training_program(const TrainOptions& options, const MpiComm& world) {
   Trainer trainer(options, world);
   switch (options.mode) {
     case Mode::training:
-      trainer.train();
-      break;
+      return trainer.train();
     case Mode::evaluation:
       trainer.evaluate();
       break;

@@ -84,17 +84,16 @@ std::vector<std::vector<PlacedParameter>> optimizer_groups(const Ssd300& model, 
   return groups;
 }
 
-Value optimizer_value(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts) {
+Value optimizer_value(const StateSnapshot& snapshot, const TrainingFacts& facts) {
   Dict state;
   List groups;
   const double rate = learning_rate(facts.schedule, facts.position.epoch, facts.position.iteration);
   std::int64_t index = 0;
-  const auto parameters = optimizer_groups(model, arena);
-  for (std::size_t g = 0; g < parameters.size(); ++g) {
+  for (std::size_t g = 0; g < snapshot.momentum.size(); ++g) {
     List indices;
-    for (const auto& [block, entry] : parameters[g]) {
+    for (const auto& momentum : snapshot.momentum[g]) {
       Dict slot;
-      slot.set("momentum_buffer", tensor_value(arena.momentum_of(*block, *entry)));
+      slot.set("momentum_buffer", tensor_value(momentum));
       state.set(index, std::move(slot));
       indices.items.emplace_back(index++);
     }
@@ -267,12 +266,29 @@ void read_own_section(const CheckpointItem& own, ResumedFacts& facts) {
 
 }  // namespace
 
-Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts) {
+StateSnapshot take_snapshot(const Ssd300& model, const ParameterArena& arena) {
+  torch::NoGradGuard no_grad;
+  StateSnapshot snapshot;
+  const auto places = places_of(model, arena);
+  for (const auto& tensor : model_tensors(model)) {
+    const auto& place = places.at(tensor.name);
+    // .cpu() copies from a GPU; a CPU's buffers change with every step.
+    snapshot.model.push_back(
+        {tensor.name, tensor.is_parameter || !place.is_cpu() ? place.cpu() : place.clone()});
+  }
+  const auto groups = optimizer_groups(model, arena);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const auto& [block, entry] : groups[g]) {
+      snapshot.momentum[g].push_back(arena.momentum_of(*block, *entry).cpu());
+    }
+  }
+  return snapshot;
+}
+
+Value make_checkpoint(const StateSnapshot& state, const TrainingFacts& facts) {
   torch::NoGradGuard no_grad;
   Dict weights(Dict::Kind::ordered);
-  const auto places = places_of(model, arena);
-  for (const auto& tensor : model_tensors(model))
-    weights.set(tensor.name, tensor_value(places.at(tensor.name)));
+  for (const auto& [name, tensor] : state.model) weights.set(name, tensor_value(tensor));
   Dict labels;
   labels.set(std::int64_t{0}, "background");
   for (std::size_t i = 0; i < facts.class_names.size(); ++i)
@@ -280,7 +296,7 @@ Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const Tr
   Dict root;
   root.set("epoch", facts.position.epoch);
   root.set("iteration", facts.position.iteration);
-  root.set("optimizer", optimizer_value(model, arena, facts));
+  root.set("optimizer", optimizer_value(state, facts));
   root.set("scheduler", scheduler_value(facts));
   root.set("label_map", std::move(labels));
   root.set("model", std::move(weights));

@@ -12,10 +12,8 @@ namespace ssd {
 Digest digest_of_weights(const ParameterArena& arena) {
   Digester digester;
   for (const auto& block : arena.blocks()) {
-    for (const auto& tensor : {block.master, block.momentum}) {
-      const auto on_host = tensor.cpu();
-      digester.update({static_cast<const std::byte*>(on_host.const_data_ptr()), on_host.nbytes()});
-    }
+    const auto on_host = block.weights.cpu();
+    digester.update({static_cast<const std::byte*>(on_host.const_data_ptr()), on_host.nbytes()});
   }
   return digester.digest();
 }

@@ -10,7 +10,8 @@
 
 namespace ssd {
 
-// XXH3 of master weights and momentum. Local; waits for the device.
+// XXH3 of the weights in the compute dtype: a quarter of the state, and whatever differs elsewhere shows in
+// them at the next update. Local; waits for the device.
 Digest digest_of_weights(const ParameterArena& arena);
 
 // Collective. Throws AgreedFailure on every rank, after one line that names the ranks that differ from rank

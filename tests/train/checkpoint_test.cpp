@@ -122,7 +122,7 @@ TEST(TrainingCheckpoint, comes_back_with_every_bit) {
     facts.class_names = {"RBC", "WBC", "Platelets"};
     facts.cpu = "AMX";
     const auto path = folder.path() / "epoch_6.pt";
-    write_checkpoint_file(path, make_checkpoint(saved.model, saved.arena, facts));
+    write_checkpoint_file(path, make_checkpoint(take_snapshot(saved.model, saved.arena), facts));
 
     TrainedModel loaded(Backbone::resnet18, 4, options);
     const auto item = read_checkpoint_file(path);
@@ -148,7 +148,7 @@ TEST(TrainingCheckpoint, T1_02_of_another_class_count_or_backbone_is_refused_wit
   const TemporaryFolder folder;
   TrainedModel saved(Backbone::resnet18, 4);
   const auto path = folder.path() / "epoch_0.pt";
-  write_checkpoint_file(path, make_checkpoint(saved.model, saved.arena, {}));
+  write_checkpoint_file(path, make_checkpoint(take_snapshot(saved.model, saved.arena), {}));
   TrainedModel more_classes(Backbone::resnet18, 81), deeper(Backbone::resnet34, 4);
   EXPECT_EQ(message_of(
                 [&] { load_checkpoint(read_checkpoint_file(path), more_classes.model, more_classes.arena); }),
