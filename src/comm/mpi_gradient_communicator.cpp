@@ -69,6 +69,7 @@ class MpiGradientCommunicator : public GradientCommunicator {
     {
       const std::lock_guard lock(mutex_);
       is_stopping_ = true;
+      is_abandoned_ = std::uncaught_exceptions() > 0;
     }
     changed_.notify_all();
     progress_.join();
@@ -126,6 +127,7 @@ class MpiGradientCommunicator : public GradientCommunicator {
         int is_done = 0;
         SSD_MPI_CALL(MPI_Test, &request, &is_done, MPI_STATUS_IGNORE);
         while (is_done == 0) {
+          if (is_abandoned()) return;
           std::this_thread::sleep_for(std::chrono::microseconds(50));
           SSD_MPI_CALL(MPI_Test, &request, &is_done, MPI_STATUS_IGNORE);
         }
@@ -148,10 +150,15 @@ class MpiGradientCommunicator : public GradientCommunicator {
   std::optional<PendingSum> next_sum() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
-    if (waiting_.empty()) return std::nullopt;
+    if (waiting_.empty() || is_abandoned_) return std::nullopt;
     const auto sum = waiting_.front();
     waiting_.pop_front();
     return sum;
+  }
+
+  bool is_abandoned() {
+    const std::lock_guard lock(mutex_);
+    return is_abandoned_;
   }
 
   MpiComm comm_;
@@ -162,6 +169,7 @@ class MpiGradientCommunicator : public GradientCommunicator {
   std::deque<PendingSum> waiting_;
   std::size_t unfinished_ = 0;
   bool is_stopping_ = false;
+  bool is_abandoned_ = false;  // destroyed while an exception is in flight: what was started may never end
   std::exception_ptr failure_;
   std::thread progress_;
 };
