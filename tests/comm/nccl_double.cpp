@@ -13,6 +13,9 @@
 namespace ssd::test {
 namespace {
 
+// From the call of an average to an error in it: later than the polling of the call itself.
+constexpr auto kErrorDelay = std::chrono::milliseconds(300);
+
 struct Communicator {
   bool is_stuck = false;
   bool is_finalized = false;
@@ -146,8 +149,9 @@ class NcclDouble::State {
     } else if (fault == NcclFault::error_during_average) {
       const auto error = is_here(fault) ? failure("unhandled system error")
                                         : CallResult{CallCode::failed_remotely, "remote process exited"};
-      task = [this, comm, error] {
-        fail(*comm, error);
+      const auto begin = std::chrono::steady_clock::now();
+      task = [this, comm, error, begin] {
+        if (std::chrono::steady_clock::now() > begin + kErrorDelay) fail(*comm, error);
         return is_aborted(*comm);
       };
     } else {
