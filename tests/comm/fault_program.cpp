@@ -1,10 +1,12 @@
 // A job that meets a fault in its communicator: what nccl_fault_test.cpp runs under mpirun.
-//   fault_program nccl|mpi FAULT RANK TIMEOUT_SECONDS [abort_hangs]
+//   fault_program nccl|mpi FAULT RANK TIMEOUT_SECONDS [abort_hangs|never_finishes]
 // FAULT: a fault of the NCCL double by its number, or "exception": the rank throws with averages in flight
-// that the others never start.
+// that the others never start. abort_hangs: so does ncclCommAbort. never_finishes: the second step starts its
+// averages and goes no further.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "comm/agreement.hpp"
 #include "comm/nccl_double.hpp"
@@ -23,8 +25,9 @@ struct Job {
   GradientCommunicator& communicator;
   test::NcclDouble& nccl;
   void* stream;
+  std::vector<std::vector<float>>& buckets;
   int throwing_rank;  // in the second step; -1: none
-  std::vector<std::vector<float>> buckets{kBuckets, std::vector<float>(1000, 1.F)};
+  bool never_finishes;
 
   void run_step(int step) {
     const bool is_throwing = step == 1 && world.rank() == throwing_rank;
@@ -36,6 +39,7 @@ struct Job {
       communicator.start_average(bucket.data(), bucket.size(), WireType::float32);
     }
     if (is_throwing) throw Error("an exception of the program");
+    while (never_finishes && step == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
     communicator.finish();
     for (auto& bucket : buckets) {
       static_cast<void>(
@@ -51,16 +55,24 @@ int run(const MpiComm& world, const std::vector<std::string>& arguments) {
   if (!throws) injection.fault = static_cast<test::NcclFault>(std::stoi(arguments.at(1)));
   injection.rank = std::stoi(arguments.at(2));
   injection.average = kBuckets + 1;  // in the second step
-  injection.does_abort_hang = arguments.size() > 4;
+  injection.does_abort_hang = arguments.size() > 4 && arguments[4] == "abort_hangs";
   NcclOptions options;
   options.start_timeout = options.step_timeout = std::chrono::seconds(std::stoi(arguments.at(3)));
 
   test::NcclDouble nccl(world, injection);
   static_cast<void>(nccl.device().create_stream(&options.compute_stream));
+  // Longer than the communicator, which may be writing them when an exception is thrown.
+  std::vector<std::vector<float>> buckets(kBuckets, std::vector<float>(1000, 1.F));
   auto communicator = arguments.at(0) == "mpi"
                           ? make_mpi_gradient_communicator(world)
                           : make_nccl_gradient_communicator(world, options, nccl.functions());
-  Job job{world, *communicator, nccl, options.compute_stream, throws ? injection.rank : -1};
+  Job job{world,
+          *communicator,
+          nccl,
+          options.compute_stream,
+          buckets,
+          throws ? injection.rank : -1,
+          arguments.size() > 4 && arguments[4] == "never_finishes"};
   for (int step = 0; step < kSteps; ++step) job.run_step(step);
   communicator.reset();
   for (const auto& rule : nccl.broken_rules()) log_error("broken rule: {}", rule);
