@@ -50,8 +50,8 @@ extern "C" void ssd_mpi_add_bfloat16s(void* in, void* inout, int* count, MPI_Dat
                 static_cast<std::size_t>(*count));
 }
 
-// A small sum ends within the first polls, some 10 us: 50 buckets of 64 KB on 2 ranks take 2 ms instead of 20.
-// A large one has to leave the core to the caller's work.
+// A small sum ends within the first polls, some 10 us: 50 buckets of 64 KB on 2 ranks take 2 ms, not 20. A large
+// one has to leave the core to the caller's work.
 constexpr int kQuickPolls = 20;
 constexpr auto kSleep = std::chrono::microseconds(50);
 

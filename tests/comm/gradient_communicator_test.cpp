@@ -95,8 +95,7 @@ TEST_P(GradientCommunicatorTest, averages_doubles_to_rounding) {
     ASSERT_NEAR(values[i], mean_of(i), 1e-13);  // |values| < 32, 4 additions
 }
 
-TEST_P(GradientCommunicatorTest,
-       T6_06_averages_halves_within_the_rounding_of_each_addition_and_equal_on_all_ranks) {
+TEST_P(GradientCommunicatorTest, T6_06_averages_halves_within_their_roundings_and_equal_on_all_ranks) {
   void* buffer = upload_halves(own_values());
   communicator->start_average(buffer, kCount, WireType::float16);
   communicator->finish();
