@@ -13,7 +13,6 @@
 #if SSD_WITH_CUDA
 #include <c10/cuda/CUDAStream.h>
 
-#include "comm/cuda_check.hpp"
 #include "comm/nccl_gradient_communicator.hpp"
 #endif
 
@@ -132,7 +131,8 @@ std::string device_identity([[maybe_unused]] const ComputePlan& plan,
 #if SSD_WITH_CUDA
   if (plan.device.is_cuda()) {
     cudaDeviceProp properties{};
-    SSD_CUDA_CALL(cudaGetDeviceProperties, &properties, plan.device.index());
+    const auto code = cudaGetDeviceProperties(&properties, plan.device.index());
+    if (code != cudaSuccess) throw LibraryError("CUDA", "cudaGetDeviceProperties", cudaGetErrorString(code));
     std::string text = placement.host + ' ';
     for (const char byte : properties.uuid.bytes)
       text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
