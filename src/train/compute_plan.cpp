@@ -24,16 +24,6 @@ namespace {
 constexpr std::array kMean{0.485, 0.456, 0.406};
 constexpr std::array kDeviation{0.229, 0.224, 0.225};
 
-int choose_device_index(const RankPlacement& placement, int device_count) {
-  // Launched by srun each rank may see its own GPU alone.
-  if (device_count == 1) return 0;
-  SSD_VALIDATE(
-      device_count >= placement.local_size,
-      "{} ranks run on {}, but {} GPUs are visible there; start one rank for each GPU, or use --device cpu",
-      placement.local_size, placement.host, device_count);
-  return placement.local_rank;
-}
-
 void plan_threads(ComputePlan& plan, const RankPlacement& placement, int num_workers) {
   const int cores = placement.cores;
   if (plan.device.is_cuda()) {  // the GPU computes, the cores load
@@ -84,8 +74,8 @@ ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& place
                "--device cuda, but no GPU is visible on {}; in a container use --nv, or take --device cpu",
                placement.host);
   if (options.device != DeviceChoice::cpu && device_count > 0) {
-    plan.device = torch::Device(torch::kCUDA,
-                                static_cast<c10::DeviceIndex>(choose_device_index(placement, device_count)));
+    plan.device =
+        torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(choose_gpu(placement, device_count)));
   }
   if (options.use_half) {
     plan.arena.compute_type =

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/placement.hpp"
 #include "data/augmentation.hpp"
 #include "data/loader.hpp"
 #include "model/backbone.hpp"
@@ -16,7 +17,6 @@
 namespace ssd {
 
 enum class Mode { training, evaluation, benchmark_training, benchmark_inference };
-enum class DeviceChoice { automatic, cuda, cpu };
 enum class DataLayout { automatic, channels_first, channels_last };
 
 struct TrainOptions {
