@@ -21,7 +21,7 @@ std::string ranks_and_nodes(const BenchSetting& setting) {
 }  // namespace
 
 BenchRow bench_row(const BenchmarkCase& what, const BenchmarkResult& result, int world_size) {
-  const double algbw = algorithm_bandwidth(what.bytes(), result.seconds);
+  const double algbw = world_size > 1 ? algorithm_bandwidth(what.bytes(), result.seconds) : 0;
   return {what.bytes(),        what.count(),    what.type_name(),
           result.seconds,      algbw,           bus_bandwidth(algbw, world_size),
           result.wrong_values, what.is_gradient};

@@ -20,6 +20,7 @@ struct BenchRow {
   bool is_gradient = false;
 };
 
+// Of a world of one the bandwidths are 0: nothing travels.
 BenchRow bench_row(const BenchmarkCase& what, const BenchmarkResult& result, int world_size);
 
 // What the averages were made on and of.
