@@ -10,6 +10,8 @@
 #include "model/ssd300.hpp"
 #include "record/shard_set.hpp"
 #include "report/json_lines.hpp"
+#include "train/batch_feed.hpp"
+#include "train/benchmark_report.hpp"
 #include "train/compute_plan.hpp"
 #include "train/evaluation.hpp"
 #include "train/run_curves.hpp"
@@ -36,11 +38,12 @@ class Trainer {
   void open_data();
   void make_model();
   void load_start();
-  void check_start() const;
+  void expect_same_start() const;
   void log_start() const;
   std::unique_ptr<TrainLoader> make_train_loader() const;
   LearningRateOptions schedule() const;
-  torch::Tensor run_step(const LoadedBatch& batch, double rate);
+  PhaseClock::Milliseconds time_phases(BatchFeed& feed);
+  void report_benchmark(const BenchmarkReport& report) const;
   void finish_epoch(std::int64_t epoch);
   void evaluate_and_report(std::int64_t epoch);
   void save(std::int64_t epoch);

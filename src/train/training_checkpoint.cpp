@@ -3,9 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
+#include "checkpoint/class_count.hpp"
 #include "checkpoint/file_names.hpp"
 #include "checkpoint/own_section.hpp"
 #include "checkpoint/state_dict.hpp"
@@ -49,7 +52,7 @@ torch::ScalarType scalar_type_of(DType dtype) {
   }
 }
 
-// A tensor of a file, of the shape that is wanted.
+// A tensor of a file, of the file's shape and dtype.
 torch::Tensor torch_tensor(const TensorValue& value) {
   const auto bytes = contiguous_bytes(value);
   auto tensor = torch::empty(value.shape, scalar_type_of(value.dtype));
@@ -117,8 +120,9 @@ Value optimizer_value(const Ssd300& model, const ParameterArena& arena, const Tr
 
 Value scheduler_value(const TrainingFacts& facts) {
   Dict milestones(Dict::Kind::counter);
-  for (const int epoch : facts.schedule.milestone_epochs)
-    milestones.set(std::int64_t{epoch}, std::int64_t{1});
+  std::map<int, std::int64_t> times;  // a milestone that is named twice divides twice
+  for (const int epoch : facts.schedule.milestone_epochs) ++times[epoch];
+  for (const auto& [epoch, count] : times) milestones.set(std::int64_t{epoch}, count);
   const double full = full_learning_rate(facts.schedule);
   auto after_warmup = facts.schedule;
   after_warmup.warmup_iterations = 0;
@@ -137,14 +141,16 @@ Value scheduler_value(const TrainingFacts& facts) {
 
 Value own_value(const TrainingFacts& facts) {
   auto own = make_own_section();
-  Dict scaler;
-  scaler.set("scale", facts.scaler.scale);
-  scaler.set("good_steps", facts.scaler.good_steps);
-  scaler.set("skipped_steps", facts.scaler.skipped_steps);
   Dict sampler;
   sampler.set("iteration_in_epoch", facts.position.iteration_in_epoch);
   sampler.set("batch_size", std::int64_t{facts.schedule.batch_size});
-  own.set("loss_scaler", std::move(scaler));
+  if (facts.scaler) {
+    Dict scaler;
+    scaler.set("scale", facts.scaler->scale);
+    scaler.set("good_steps", facts.scaler->good_steps);
+    scaler.set("skipped_steps", facts.scaler->skipped_steps);
+    own.set("loss_scaler", std::move(scaler));
+  }
   own.set("sampler", std::move(sampler));
   own.set("seed", static_cast<std::int64_t>(facts.seed));
   own.set("configuration", facts.configuration);
@@ -164,22 +170,21 @@ std::map<std::string, torch::Tensor> places_of(const Ssd300& model, const Parame
   return places;
 }
 
-void check_class_count(const CheckpointItem& root, const std::vector<NamedTensor>& tensors,
-                       const Ssd300& model) {
-  for (const auto& [name, tensor] : tensors) {
-    if (name != "conf.0.bias" || tensor.shape.size() != 1) continue;
-    const auto classes = tensor.shape[0] / kBoxesPerCell[0];
-    SSD_VALIDATE(classes == model.class_count(),
-                 "checkpoint '{}': it is of a network for {} classes and the background, the data set has {} "
-                 "classes; take "
-                 "the data set it was trained on, or start anew without --checkpoint",
-                 root.source(), classes - 1, model.class_count() - 1);
-  }
+void check_class_count(const CheckpointItem& root, const Ssd300& model) {
+  const int classes = count_classes(root);
+  SSD_VALIDATE(classes == model.class_count() - 1,
+               "checkpoint '{}': it is of a network for {} classes and the background, the data set has {} "
+               "classes; take "
+               "the data set it was trained on, or start anew without --checkpoint",
+               root.source(), classes, model.class_count() - 1);
 }
 
 void load_weights(const CheckpointItem& root, Ssd300& model, ParameterArena& arena) {
   const auto tensors = state_dict_of(root);
-  check_class_count(root, tensors, model);
+  if (std::any_of(tensors.begin(), tensors.end(),
+                  [](const auto& item) { return item.name == "conf.0.bias"; })) {
+    check_class_count(root, model);
+  }
   auto places = places_of(model, arena);
   for (const auto& [name, tensor] : tensors) {
     const auto place = places.find(name);
@@ -229,15 +234,34 @@ void load_momentum(const CheckpointItem& optimizer, const Ssd300& model, Paramet
   }
 }
 
+// A number of the file that counts something.
+std::int64_t count_of(const CheckpointItem& item, std::int64_t least, std::int64_t most) {
+  const auto value = item.integer();
+  if (value < least || value > most)
+    throw item.error(fmt::format("is {}; it must be from {} to {}", value, least, most));
+  return value;
+}
+
+constexpr std::int64_t kMostIterations = std::int64_t{1} << 53;
+constexpr std::int64_t kMostEpochs = std::numeric_limits<std::int32_t>::max();
+
+LossScalerState scaler_of(const CheckpointItem& item) {
+  const double scale = item.at("scale").number();
+  if (!(scale > 0 && std::isfinite(scale)))
+    throw item.at("scale").error(fmt::format("is {}; it must be above 0 and finite", scale));
+  return {scale, count_of(item.at("good_steps"), 0, kMostIterations),
+          count_of(item.at("skipped_steps"), 0, kMostIterations)};
+}
+
 void read_own_section(const CheckpointItem& own, ResumedFacts& facts) {
-  const auto scaler = own.at("loss_scaler");
-  facts.scaler = LossScalerState{scaler.at("scale").number(), scaler.at("good_steps").integer(),
-                                 scaler.at("skipped_steps").integer()};
-  facts.position.iteration_in_epoch = own.at("sampler").at("iteration_in_epoch").integer();
-  facts.batch_size = static_cast<int>(own.at("sampler").at("batch_size").integer());
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (const auto scaler = own.find("loss_scaler")) facts.scaler = scaler_of(*scaler);
+  const auto sampler = own.at("sampler");
+  facts.position.iteration_in_epoch = count_of(sampler.at("iteration_in_epoch"), 0, kMostIterations);
+  facts.batch_size = static_cast<int>(count_of(sampler.at("batch_size"), 1, kMost));
   facts.seed = static_cast<std::uint64_t>(own.at("seed").integer());
-  facts.world_size = static_cast<int>(own.at("world_size").integer());
-  facts.compute_threads = static_cast<int>(own.at("threads").integer());
+  facts.world_size = static_cast<int>(count_of(own.at("world_size"), 1, kMost));
+  facts.compute_threads = static_cast<int>(count_of(own.at("threads"), 1, kMost));
   facts.cpu = own.at("cpu_features").text();
 }
 
@@ -269,8 +293,9 @@ ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, Paramete
   load_weights(root, model, arena);
   ResumedFacts facts;
   if (!root.value().get_if<Dict>()->contains("model")) return facts;  // a bare state_dict
-  if (const auto epoch = root.find("epoch")) facts.position.epoch = epoch->integer();
-  if (const auto iteration = root.find("iteration")) facts.position.iteration = iteration->integer();
+  if (const auto epoch = root.find("epoch")) facts.position.epoch = count_of(*epoch, 0, kMostEpochs);
+  if (const auto iteration = root.find("iteration"))
+    facts.position.iteration = count_of(*iteration, 0, kMostIterations);
   if (const auto optimizer = root.find("optimizer")) {
     load_momentum(*optimizer, model, arena);
     facts.has_optimizer = true;

@@ -26,7 +26,7 @@ struct TrainingPosition {
 // What a checkpoint holds besides weights and momentum.
 struct TrainingFacts {
   TrainingPosition position;
-  LossScalerState scaler;
+  std::optional<LossScalerState> scaler;  // where the run scales its loss
   std::uint64_t seed = 0;
   LearningRateOptions schedule;
   SgdOptions sgd;

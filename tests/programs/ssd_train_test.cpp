@@ -53,7 +53,7 @@ std::vector<std::string> lines_with(const std::string& text, const std::string& 
 
 TEST(SsdTrain, two_runs_of_one_command_give_the_same_bits_and_another_seed_does_not) {
   const TemporaryFolder folder;
-  for (const int ranks : {1, 2}) {
+  for (const int ranks : {1, 2, 4}) {
     const auto a = folder.path() / fmt::format("a{}", ranks), b = folder.path() / fmt::format("b{}", ranks);
     const auto first = run_ranks(ranks, short_training(a, 1));
     ASSERT_EQ(first.exit_code, 0) << first.err;
@@ -195,6 +195,50 @@ TEST(SsdTrain, a_coco_folder_instead_of_shards_is_answered_with_the_command_to_r
   const auto errors = lines_with(run.err, "error:");
   ASSERT_EQ(errors.size(), 1U) << run.err;
   EXPECT_THAT(errors[0], testing::HasSubstr("ssd_preprocess " SSD_TEST_DATA "/coco_free"));
+}
+
+// Two ranks whose shards differ: a folder for each, as local disks of two nodes.
+TEST(SsdTrain, ranks_that_see_other_shards_are_refused_with_one_line) {
+  const TemporaryFolder folder;
+  for (const int rank : {0, 1}) {
+    const auto packed = run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", "train", "--annotations",
+                                     fmt::format("{}/coco_free/annotations/instances_{}2017.json", SSD_TEST_DATA, rank == 0 ? "train" : "val"),
+                                     "--images", fmt::format("{}/coco_free/{}2017", SSD_TEST_DATA, rank == 0 ? "train" : "val"),
+                                     (folder.path() / std::to_string(rank)).string()});
+    ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  }
+  const auto command = fmt::format("exec {} --data {}/$OMPI_COMM_WORLD_RANK --device cpu --backbone resnet18 --batch-size 2 "
+                                   "--evaluation none", test::kProgram, folder.path().string());
+  const auto run = run_program({SSD_MPIEXEC, "-np", "2", "sh", "-c", command});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  const auto errors = lines_with(run.err, "error:");
+  ASSERT_EQ(errors.size(), 1U) << run.err;
+  EXPECT_THAT(errors[0], testing::HasSubstr("rank 1 and rank 0 do not fit together"));
+  EXPECT_THAT(errors[0], testing::HasSubstr("has digest"));
+}
+
+TEST(SsdTrain, tasks_of_an_srun_that_brings_no_mpi_up_are_refused) {
+  const auto run = run_program({"/usr/bin/env", "SLURM_STEP_NUM_TASKS=4", test::kProgram, "--data", packed_photos().string()});
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_THAT(run.err, testing::HasSubstr("srun started 4 tasks, but MPI sees one rank in each; start them with srun --mpi=pmix"));
+}
+
+TEST(SsdTrain, weights_of_all_ranks_are_compared_on_the_way) {
+  const TemporaryFolder folder;
+  const auto run = run_ranks(2, short_training(folder.path(), 1, {"--check-weights", "1", "--gradient-type", "bf16"}));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, testing::HasSubstr("gradients in BF16"));
+}
+
+TEST(SsdTrain, a_benchmark_tells_rates_waits_and_phases) {
+  const auto run = run_ranks(2, {"--data", packed_photos().string(), "--device", "cpu", "--backbone", "resnet18", "--batch-size", "2", "--mode",
+                                 "benchmark-training", "--benchmark-warmup", "1", "--benchmark-iterations", "2", "--warmup", "10"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(lines_with(run.out, "training: ").size(), 1U) << run.out;
+  EXPECT_EQ(lines_with(run.out, " on 2 ranks, ").size(), 1U) << run.out;
+  for (const char* phase : {"data", "forward", "backward", "exposed_comm", "optimizer"}) {
+    EXPECT_GE(lines_with(run.out, phase).size(), 1U) << run.out;
+  }
 }
 
 TEST(SsdTrain, T5_11_a_broken_checkpoint_is_named_once_and_ends_all_ranks) {
