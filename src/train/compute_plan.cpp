@@ -19,16 +19,6 @@
 namespace ssd {
 namespace {
 
-int choose_device_index(const RankPlacement& placement, int device_count) {
-  // Launched by srun each rank may see its own GPU alone.
-  if (device_count == 1) return 0;
-  SSD_VALIDATE(
-      device_count >= placement.local_size,
-      "{} ranks run on {}, but {} GPUs are visible there; start one rank for each GPU, or use --device cpu",
-      placement.local_size, placement.host, device_count);
-  return placement.local_rank;
-}
-
 WireType wire_type_of(GradientType type, bool use_half) {
   switch (type) {
     case GradientType::float16:
@@ -96,8 +86,8 @@ ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& place
                "--device cuda, but no GPU is visible on {}; in a container use --nv, or take --device cpu",
                placement.host);
   if (options.device != DeviceChoice::cpu && device_count > 0) {
-    plan.device = torch::Device(torch::kCUDA,
-                                static_cast<c10::DeviceIndex>(choose_device_index(placement, device_count)));
+    plan.device =
+        torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(choose_gpu(placement, device_count)));
   }
   if (options.use_half) {
     plan.arena.compute_type =

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/placement.hpp"
 #include "data/augmentation.hpp"
 #include "data/loader.hpp"
 #include "model/backbone.hpp"
@@ -20,7 +21,6 @@ enum class Mode { training, evaluation, benchmark_training, benchmark_inference 
 inline bool trains(Mode mode) {
   return mode == Mode::training || mode == Mode::benchmark_training;
 }
-enum class DeviceChoice { automatic, cuda, cpu };
 enum class GradientType { automatic, float16, bfloat16, float32 };
 enum class DataLayout { automatic, channels_first, channels_last };
 

@@ -19,6 +19,7 @@
 #include "model/model_tensors.hpp"
 #include "report/progress.hpp"
 #include "train/benchmark_report.hpp"
+#include "train/placement_table.hpp"
 #include "train/step_log.hpp"
 #include "train/version.hpp"
 #include "train/weights_check.hpp"
@@ -278,6 +279,9 @@ void Trainer::log_start() const {
            backbone_name(options_.backbone), model_->class_count() - 1, seed_);
   log_info("{} ranks, {} on this node, {} cores each: {}", world_.world_size(), placement_.local_size,
            placement_.cores, describe(plan_, options_, cpu_));
+  const auto ranks = gather_placement(
+      world_, {world_.rank(), placement_, plan_.device.str(), plan_.compute_threads, plan_.loader_threads});
+  log_placement(ranks);
   if (trains(options_.mode)) {
     log_info(
         "learning rate {:.6g} = {:.6g} * {} ranks * {} / 32, warmup {} iterations, divided by 10 before "
@@ -288,7 +292,8 @@ void Trainer::log_start() const {
       log_info("no --backbone-path: the backbone starts from random weights");
   }
   if (has_json()) {
-    JsonLines::Json parameters{{"seed", seed_}, {"world_size", world_.world_size()}};
+    JsonLines::Json parameters{
+        {"seed", seed_}, {"world_size", world_.world_size()}, {"placement", placement_json(ranks)}};
     std::size_t at = 0;
     while (at < options_.configuration.size()) {
       const auto end = options_.configuration.find('\n', at);
