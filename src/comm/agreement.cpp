@@ -32,7 +32,8 @@ void run_in_agreement(const MpiComm& comm, const std::function<void()>& phase) {
     failure = describe_current_exception();
   }
   const auto no_rank = std::int64_t{comm.world_size()};
-  const auto first = comm.reduce_all(failure.exit_code != 0 ? std::int64_t{comm.rank()} : no_rank, ReduceOperation::min);
+  const auto first =
+      comm.reduce_all(failure.exit_code != 0 ? std::int64_t{comm.rank()} : no_rank, ReduceOperation::min);
   if (first == no_rank) return;
   const int exit_code = static_cast<int>(comm.reduce_all(
       first == comm.rank() ? std::int64_t{failure.exit_code} : std::int64_t{0}, ReduceOperation::max));

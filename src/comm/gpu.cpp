@@ -52,10 +52,13 @@ int visible_gpu_count() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-std::string gpu_pci_id(int index) {
-  char id[32] = "";  // "domain:bus:device.function"
-  check(cudaDeviceGetPCIBusId(id, sizeof id, index), "cudaDeviceGetPCIBusId");
-  return id;
+std::string gpu_uuid(int index) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  std::string text;
+  for (const char byte : properties.uuid.bytes)
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
 }
 
 std::size_t free_gpu_bytes(int index) {
@@ -74,7 +77,7 @@ std::unique_ptr<CommBuffer> make_gpu_buffer(std::size_t bytes, int index) {
 int visible_gpu_count() {
   return 0;
 }
-std::string gpu_pci_id(int) {
+std::string gpu_uuid(int) {
   throw Error("this build is without CUDA");
 }
 std::size_t free_gpu_bytes(int) {

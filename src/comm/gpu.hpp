@@ -11,7 +11,7 @@
 namespace ssd {
 
 int visible_gpu_count();                // 0 also where there is no driver
-std::string gpu_pci_id(int index);      // "0000:1b:00.0"
+std::string gpu_uuid(int index);        // 32 digits; of a MIG instance its own
 std::size_t free_gpu_bytes(int index);  // makes it the current device
 
 // Ordered with the default stream (NcclOptions::compute_stream null).

@@ -39,7 +39,7 @@ class GradientCommunicator {
   virtual void finish() = 0;
 };
 
-// Sums by MPI_Iallreduce on a communicator of its own, driven by a progress thread that sleeps between polls,
+// Sums by MPI_Allreduce on a communicator of its own, in a thread that sleeps until all ranks have a bucket,
 // since Open MPI makes no progress outside its calls. Halves are added in float and rounded once for each
 // addition; for a fixed number of ranks the result is the same bits on all ranks and in every run. Making it
 // is collective.

@@ -26,7 +26,9 @@ namespace {
 // A count of MPI is an int: longer messages go in pieces of this many bytes.
 constexpr std::size_t kLargestMessage = std::size_t{1} << 30;
 
-MPI_Comm comm_of(void* handle) { return static_cast<MPI_Comm>(handle); }
+MPI_Comm comm_of(void* handle) {
+  return static_cast<MPI_Comm>(handle);
+}
 
 MPI_Op op_of(ReduceOperation operation) {
   switch (operation) {
@@ -49,7 +51,8 @@ MpiComm::MpiComm(void* mpi_comm) : handle_(mpi_comm) {
   SSD_MPI_CALL(MPI_Comm_size, comm_of(handle_), &world_size_);
 }
 
-// MPI_Comm_free is collective: it is left out while an exception is in flight (the job is about to be aborted).
+// MPI_Comm_free is collective: it is left out while an exception is in flight (the job is about to be
+// aborted).
 MpiComm::~MpiComm() {
   int finalized = 0;
   if (handle_ == nullptr || std::uncaught_exceptions() > 0) return;

@@ -1,7 +1,7 @@
-// The control plane: agreement on errors, stops and sizes, and small data between ranks. A default-constructed MpiComm
-// is a world of one without MPI, so that programs and tests run unlaunched.
-// Every member is collective unless it says local. Errors of MPI become LibraryError: the communicator returns codes
-// instead of aborting inside MPI.
+// The control plane: agreement on errors, stops and sizes, and small data between ranks. A
+// default-constructed MpiComm is a world of one without MPI, so that programs and tests run unlaunched. Every
+// member is collective unless it says local. Errors of MPI become LibraryError: the communicator returns
+// codes instead of aborting inside MPI.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ enum class ReduceOperation { sum, min, max };
 
 class MpiComm {
  public:
-  MpiComm() = default;                // a world of one
-  explicit MpiComm(void* mpi_comm);   // takes over an MPI_Comm handle made by MpiSession or split
+  MpiComm() = default;               // a world of one
+  explicit MpiComm(void* mpi_comm);  // takes over an MPI_Comm handle made by MpiSession or split
   ~MpiComm();
   MpiComm(MpiComm&& other) noexcept;
   MpiComm& operator=(MpiComm&& other) noexcept;
 
-  int rank() const { return rank_; }  // local
+  int rank() const { return rank_; }              // local
   int world_size() const { return world_size_; }  // local
   bool is_root() const { return rank_ == 0; }     // local
 

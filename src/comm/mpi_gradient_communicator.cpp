@@ -50,8 +50,8 @@ extern "C" void ssd_mpi_add_bfloat16s(void* in, void* inout, int* count, MPI_Dat
                 static_cast<std::size_t>(*count));
 }
 
-// A small sum ends within the first polls, some 10 us: 50 buckets of 64 KB on 2 ranks take 2 ms, not 20. A large
-// one has to leave the core to the caller's work.
+// A small sum ends within the first polls, some 10 us: 50 buckets of 64 KB on 2 ranks take 2 ms, not 20. A
+// large one has to leave the core to the caller's work.
 constexpr int kQuickPolls = 20;
 constexpr auto kSleep = std::chrono::microseconds(50);
 
@@ -101,45 +101,48 @@ class MpiGradientCommunicator : public GradientCommunicator {
   }
 
  private:
-  MPI_Request start(const PendingSum& sum) {
-    const auto count = static_cast<int>(sum.count);
-    const auto comm = static_cast<MPI_Comm>(comm_.handle());
-    MPI_Request request = MPI_REQUEST_NULL;
+  // The sum over all ranks, in place. Blocks and spins: to be called when all ranks have come.
+  void add_over_ranks(const PendingSum& sum) {
     const auto call = [&](MPI_Datatype datatype, MPI_Op operation) {
-      SSD_MPI_CALL(MPI_Iallreduce, MPI_IN_PLACE, sum.data, count, datatype, operation, comm, &request);
+      SSD_MPI_CALL(MPI_Allreduce, MPI_IN_PLACE, sum.data, static_cast<int>(sum.count), datatype, operation,
+                   comm());
     };
     switch (sum.type) {
       case WireType::float16:
-        call(MPI_UINT16_T, add_halves_);
-        break;
+        return call(MPI_UINT16_T, add_halves_);
       case WireType::bfloat16:
-        call(MPI_UINT16_T, add_bfloat16s_);
-        break;
+        return call(MPI_UINT16_T, add_bfloat16s_);
       case WireType::float32:
-        call(MPI_FLOAT, MPI_SUM);
-        break;
+        return call(MPI_FLOAT, MPI_SUM);
       case WireType::float64:
-        call(MPI_DOUBLE, MPI_SUM);
-        break;
+        return call(MPI_DOUBLE, MPI_SUM);
     }
-    return request;
+  }
+
+  // Asleep until every rank has this bucket: the others compute, and so should this rank's cores. False where
+  // what is waited for may never come.
+  bool wait_for_all_ranks() {
+    MPI_Request request = MPI_REQUEST_NULL;
+    SSD_MPI_CALL(MPI_Ibarrier, comm(), &request);
+    int is_done = 0;
+    SSD_MPI_CALL(MPI_Test, &request, &is_done, MPI_STATUS_IGNORE);
+    for (int polls = 1; is_done == 0; ++polls) {
+      if (is_abandoned()) return false;
+      if (polls < kQuickPolls) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(kSleep);
+      }
+      SSD_MPI_CALL(MPI_Test, &request, &is_done, MPI_STATUS_IGNORE);
+    }
+    return true;
   }
 
   void run_progress() {
     try {
       while (const auto sum = next_sum()) {
-        auto request = start(*sum);
-        int is_done = 0;
-        SSD_MPI_CALL(MPI_Test, &request, &is_done, MPI_STATUS_IGNORE);
-        for (int polls = 1; is_done == 0; ++polls) {
-          if (is_abandoned()) return;
-          if (polls < kQuickPolls) {
-            std::this_thread::yield();
-          } else {
-            std::this_thread::sleep_for(kSleep);
-          }
-          SSD_MPI_CALL(MPI_Test, &request, &is_done, MPI_STATUS_IGNORE);
-        }
+        if (!wait_for_all_ranks()) return;
+        add_over_ranks(*sum);
         {
           const std::lock_guard lock(mutex_);
           --unfinished_;
@@ -164,6 +167,8 @@ class MpiGradientCommunicator : public GradientCommunicator {
     waiting_.pop_front();
     return sum;
   }
+
+  MPI_Comm comm() const { return static_cast<MPI_Comm>(comm_.handle()); }
 
   bool is_abandoned() {
     const std::lock_guard lock(mutex_);

@@ -11,7 +11,8 @@
 namespace ssd {
 namespace {
 
-// Set by Open MPI's mpirun, by PMIx (srun --mpi=pmix) and by PMI2 (srun --mpi=pmi2) for every rank they start.
+// Set by Open MPI's mpirun, by PMIx (srun --mpi=pmix) and by PMI2 (srun --mpi=pmi2) for every rank they
+// start.
 bool is_launched() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
     if (std::getenv(name) != nullptr) return true;
@@ -19,13 +20,15 @@ bool is_launched() {
   return false;
 }
 
-// An srun that does not bring MPI up starts every task as a world of one: each would train, and write the same files.
+// An srun that does not bring MPI up starts every task as a world of one: each would train, and write the
+// same files.
 void expect_no_tasks_beside() {
   const char* text = std::getenv("SLURM_STEP_NUM_TASKS");
   const int tasks = text == nullptr ? 1 : std::atoi(text);
   if (tasks <= 1 || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return;
-  throw UsageError(fmt::format("srun started {} tasks, but MPI sees one rank in each; start them with srun --mpi=pmix, or with mpirun",
-                               tasks));
+  throw UsageError(fmt::format(
+      "srun started {} tasks, but MPI sees one rank in each; start them with srun --mpi=pmix, or with mpirun",
+      tasks));
 }
 
 }  // namespace
@@ -46,8 +49,8 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   world_ = MpiComm(world);
   set_log_identity({world_.rank(), world_.world_size(), host_name()});
   SSD_VALIDATE(provided == MPI_THREAD_MULTIPLE,
-               "this MPI gives thread level {}, MPI_THREAD_MULTIPLE ({}) is needed; use an MPI built with it", provided,
-               int{MPI_THREAD_MULTIPLE});
+               "this MPI gives thread level {}, MPI_THREAD_MULTIPLE ({}) is needed; use an MPI built with it",
+               provided, int{MPI_THREAD_MULTIPLE});
   if (world_.world_size() == 1) expect_no_tasks_beside();
 }
 

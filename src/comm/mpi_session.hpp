@@ -1,5 +1,5 @@
-// MPI from start to end: one object, owned by main. Started by mpirun or srun it initialises MPI with full thread
-// support; started alone it is a world of one without MPI.
+// MPI from start to end: one object, owned by main. Started by mpirun or srun it initialises MPI with full
+// thread support; started alone it is a world of one without MPI.
 #pragma once
 
 #include "comm/mpi_comm.hpp"

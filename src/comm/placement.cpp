@@ -89,7 +89,7 @@ int choose_gpu(const RankPlacement& placement, int visible_gpus) {
 }
 
 void expect_one_gpu_each(std::span<const RankGpu> by_rank) {
-  const auto has_none = [](const RankGpu& gpu) { return gpu.pci_id.empty(); };
+  const auto has_none = [](const RankGpu& gpu) { return gpu.uuid.empty(); };
   const auto without = std::find_if(by_rank.begin(), by_rank.end(), has_none);
   const auto with = std::find_if_not(by_rank.begin(), by_rank.end(), has_none);
   if (with == by_rank.end()) return;
@@ -101,19 +101,19 @@ void expect_one_gpu_each(std::span<const RankGpu> by_rank) {
     for (std::size_t other = 0; other < rank; ++other) {
       const auto &gpu = by_rank[rank], &before = by_rank[other];
       SSD_VALIDATE(
-          gpu.node != before.node || gpu.pci_id != before.pci_id,
+          gpu.node != before.node || gpu.uuid != before.uuid,
           "ranks {} and {} have the same GPU, {} of {}; start one rank for each GPU, or use --device cpu",
-          other, rank, gpu.pci_id, gpu.host);
+          other, rank, gpu.uuid, gpu.host);
     }
   }
 }
 
 void agree_on_one_gpu_each(const MpiComm& world, const RankPlacement& placement, int gpu_index) {
-  std::string pci_id;
+  std::string uuid;
   run_in_agreement(world, [&] {
-    if (gpu_index >= 0) pci_id = gpu_pci_id(gpu_index);
+    if (gpu_index >= 0) uuid = gpu_uuid(gpu_index);
   });
-  const auto text = fmt::format("{}\n{}\n{}", placement.node, pci_id, placement.host);
+  const auto text = fmt::format("{}\n{}\n{}", placement.node, uuid, placement.host);
   const auto texts = world.gather(std::as_bytes(std::span(text)));
   run_in_agreement(world, [&] {
     std::vector<RankGpu> by_rank;  // on rank 0 alone
@@ -122,7 +122,7 @@ void agree_on_one_gpu_each(const MpiComm& world, const RankPlacement& placement,
       RankGpu gpu;
       std::string node;
       std::getline(lines, node);
-      std::getline(lines, gpu.pci_id);
+      std::getline(lines, gpu.uuid);
       std::getline(lines, gpu.host);
       gpu.node = std::stoi(node);
       by_rank.push_back(std::move(gpu));

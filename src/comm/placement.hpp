@@ -47,8 +47,8 @@ int choose_gpu(const RankPlacement& placement, int visible_gpus);
 // What a rank computes on.
 struct RankGpu {
   std::string host;
-  int node = 0;        // as in RankPlacement
-  std::string pci_id;  // empty: the CPU
+  int node = 0;      // as in RankPlacement
+  std::string uuid;  // empty: the CPU
 };
 
 // Throws Error where two ranks share a GPU, or some ranks have one and some have none. Pure.

@@ -97,6 +97,8 @@ ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& place
   // Small gradients leave FP16's range without it; with --fp16 always on, so that a run on other hardware
   // goes on alike.
   if (options.use_half || plan.wire_type == WireType::float16) plan.loss_scaling = LossScaling::dynamic;
+  SSD_VALIDATE(!options.use_step_graph || plan.device.is_cuda(),
+               "--cuda-graph, but this run computes on a CPU");
   plan.arena.channels_last = options.layout == DataLayout::automatic
                                  ? options.use_half
                                  : options.layout == DataLayout::channels_last;
@@ -113,23 +115,11 @@ void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options) {
   at::globalContext().setBenchmarkCuDNN(true);
 #if SSD_WITH_CUDA
   if (plan.device.is_cuda()) c10::cuda::set_device(plan.device.index());
+  // A graph can be captured from a stream of its own only, and everything that it works on has to belong to
+  // that stream.
+  if (options.use_step_graph)
+    c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(false, plan.device.index()));
 #endif
-}
-
-std::string device_identity([[maybe_unused]] const ComputePlan& plan,
-                            [[maybe_unused]] const RankPlacement& placement) {
-#if SSD_WITH_CUDA
-  if (plan.device.is_cuda()) {
-    cudaDeviceProp properties{};
-    const auto code = cudaGetDeviceProperties(&properties, plan.device.index());
-    if (code != cudaSuccess) throw LibraryError("CUDA", "cudaGetDeviceProperties", cudaGetErrorString(code));
-    std::string text = placement.host + ' ';
-    for (const char byte : properties.uuid.bytes)
-      text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-    return text;
-  }
-#endif
-  return {};
 }
 
 std::string describe(const ComputePlan& plan, const TrainOptions& options, const CpuCapabilities& cpu) {

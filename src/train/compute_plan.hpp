@@ -48,9 +48,6 @@ ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& place
 // whole process.
 void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options);
 
-// Tells one GPU of the world from all others: host and the device's UUID. Empty for a CPU.
-std::string device_identity(const ComputePlan& plan, const RankPlacement& placement);
-
 std::string describe(const ComputePlan& plan, const TrainOptions& options, const CpuCapabilities& cpu);
 
 // Null for a world of one.

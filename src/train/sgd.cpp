@@ -191,7 +191,7 @@ void sgd_update_by_operations(ArenaBlock& block, const torch::Tensor& gradients,
   const auto keep = step.found_overflow != 0;
   const auto momentum = block.momentum * options.momentum + g;
   block.momentum.copy_(torch::where(keep, block.momentum, momentum));
-  block.master.copy_(torch::where(keep, block.master, block.master - step.learning_rate * momentum));
+  block.master.copy_(torch::where(keep, block.master, block.master - step.rate_on_device * momentum));
   if (!block.weights.is_same(block.master)) block.weights.copy_(block.master);
 }
 

@@ -16,6 +16,7 @@ struct SgdOptions {
 
 struct SgdStep {
   double learning_rate = 0;
+  torch::Tensor rate_on_device;  // the same as a float64 scalar on the block's device; not needed on a CPU
   torch::Tensor inverse_scale;   // (1) float32 on the block's device: gradients are multiplied by it
   torch::Tensor found_overflow;  // (1) float32: other than 0 leaves weights and momentum as they are
 };

@@ -191,8 +191,9 @@ struct OptionTable {
          "channels_first, channels_last or auto (last with --fp16)")  //
         ("num-workers", with_default(defaults.num_workers, "N"),
          "loader threads per rank at most; fewer where cores are few")  //
-        ("gradient-type", text("auto", "TYPE"),
-         "what gradients travel as: fp16, bf16, fp32 or auto (fp16 with --fp16)")  //
+        ("cuda-graph", "replay the step as a CUDA graph: for small batches on one GPU")(
+            "gradient-type", text("auto", "TYPE"),
+            "what gradients travel as: fp16, bf16, fp32 or auto (fp16 with --fp16)")  //
         ("check-weights", with_default<std::int64_t>(0, "N"),
          "compare all ranks' weights every N iterations; 0: at start and when saving")  //
         ("first-bucket-kib", with_default(defaults.buckets.first_bucket_bytes / 1024, "KIB"),
@@ -395,6 +396,7 @@ TrainOptions options_of(const po::variables_map& values) {
                                                 {"fp32", GradientType::float32}});
   options.weights_check_interval = at_least<std::int64_t>(values, "check-weights", 0);
   options.allow_tf32 = !has("no-allow-tf32");
+  options.use_step_graph = has("cuda-graph");
   options.backbone = backbone_from_name(word("backbone"));
   options.backbone_path = word("backbone-path");
   if (has("checkpoint")) {

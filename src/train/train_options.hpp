@@ -31,6 +31,7 @@ struct TrainOptions {
   DataLayout layout = DataLayout::automatic;
   bool use_half = false;
   bool allow_tf32 = true;
+  bool use_step_graph = false;                           // --cuda-graph
   GradientType gradient_type = GradientType::automatic;  // what gradients travel as between ranks
 
   Backbone backbone = Backbone::resnet50;

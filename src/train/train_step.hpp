@@ -27,12 +27,20 @@ class TrainStep {
   torch::Tensor run(const torch::Tensor& images, const LossTargets& targets, double learning_rate,
                     PhaseClock* clock = nullptr);
 
+  // The two halves of run: the rate to the device, and the step itself, which is the same work on the device
+  // each time and can be captured in a CUDA graph.
+  void set_learning_rate(double learning_rate);
+  torch::Tensor run_with_rate_set(const torch::Tensor& images, const LossTargets& targets,
+                                  PhaseClock* clock = nullptr);
+
  private:
   Ssd300& model_;
   ParameterArena& arena_;
   GradientReducer& reducer_;
   LossScaler& scaler_;
   SgdOptions options_;
+  double learning_rate_ = 0;
+  torch::Tensor rate_on_device_;  // float64 scalar
 };
 
 }  // namespace ssd

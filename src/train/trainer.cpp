@@ -80,10 +80,13 @@ Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
   torch::manual_seed(0);
   seed_ = choose_seed(options_, world_);
   run_in_agreement(world_, [&] {
+    SSD_VALIDATE(!options_.use_step_graph || world_.world_size() == 1,
+                 "--cuda-graph: for one rank, these are {}", world_.world_size());
     plan_ = plan_compute(options_, placement_, cpu_, visible_device_count());
     apply_compute_plan(plan_, options_);
     open_data();
   });
+  agree_on_one_gpu_each(world_, placement_, plan_.device.is_cuda() ? plan_.device.index() : -1);
   expect_same_start();
   run_in_agreement(world_, [&] { make_model(); });
   run_in_agreement(world_, [&] { load_start(); });
@@ -96,6 +99,9 @@ Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
   reducer_ = std::make_unique<GradientReducer>(*arena_, communicator_.get(), reducer_options);
   step_ = std::make_unique<TrainStep>(*model_, *arena_, *reducer_, *scaler_,
                                       SgdOptions{options_.momentum, options_.weight_decay});
+#if SSD_WITH_CUDA
+  if (options_.use_step_graph) graph_ = std::make_unique<StepGraph>(*step_);
+#endif
   log_start();
 }
 
@@ -132,7 +138,6 @@ void Trainer::expect_same_start() const {
                          (*set)->digest().hex());
   }
   const auto all = gather_texts(world_, own);
-  const auto devices = gather_texts(world_, device_identity(plan_, placement_));
   run_in_agreement(world_, [&] {
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
       const auto& other = all[rank];
@@ -141,12 +146,6 @@ void Trainer::expect_same_start() const {
           "rank {} and rank 0 do not fit together: rank {} {}; rank 0 {}; use the same kind of nodes "
           "(or --device cpu, without --fp16) and the same shards on all of them",
           rank, rank, other, own);
-      const auto sharer =
-          std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(rank), devices[rank]) -
-          devices.begin();
-      SSD_VALIDATE(devices[rank].empty() || sharer == static_cast<std::ptrdiff_t>(rank),
-                   "ranks {} and {} share one GPU ({}); start one rank for each GPU, or use --device cpu",
-                   sharer, rank, devices[rank]);
     }
   });
 }
@@ -292,8 +291,7 @@ void Trainer::log_start() const {
       log_info("no --backbone-path: the backbone starts from random weights");
   }
   if (has_json()) {
-    JsonLines::Json parameters{
-        {"seed", seed_}, {"world_size", world_.world_size()}, {"placement", placement_json(ranks)}};
+    JsonLines::Json parameters{{"world_size", world_.world_size()}, {"placement", placement_json(ranks)}};
     std::size_t at = 0;
     while (at < options_.configuration.size()) {
       const auto end = options_.configuration.find('\n', at);
@@ -302,6 +300,7 @@ void Trainer::log_start() const {
       parameters[line.substr(0, separator)] = line.substr(separator + 3);
       at = end + 1;
     }
+    parameters["seed"] = seed_;  // the one used, also where it was drawn
     json_->parameters(parameters);
     json_->metadata("img/sec", {{"unit", "images/s"}});
     for (const char* metric : {"data_ms", "exposed_comm_ms"}) json_->metadata(metric, {{"unit", "ms"}});
@@ -322,6 +321,13 @@ std::unique_ptr<TrainLoader> Trainer::make_train_loader() const {
   loader.pipeline.threads = plan_.loader_threads;
   loader.pipeline.allocate = pixel_allocator(plan_);
   return std::make_unique<TrainLoader>(*train_set_, loader);
+}
+
+torch::Tensor Trainer::run_step(const DeviceBatch& batch, double rate) {
+#if SSD_WITH_CUDA
+  if (graph_) return graph_->run(batch.images, batch.targets, rate);
+#endif
+  return step_->run(batch.images, batch.targets, rate);
 }
 
 int Trainer::train() {
@@ -357,7 +363,7 @@ int Trainer::train() {
       const double rate = learning_rate(schedule(), epoch, position_.iteration);
       const auto batch = feed.next();
       SSD_EXPECT(batch.epoch == static_cast<std::uint32_t>(epoch));
-      const auto loss = step_->run(batch.images, batch.targets, rate);
+      const auto loss = run_step(batch, rate);
       feed.prefetch();
       log.add(loss, {batch.waited_ms, reducer_->exposed_ms()});
       const auto done = position_.iteration + 1;
@@ -501,7 +507,7 @@ void Trainer::benchmark_training() {
     if (i == options_.benchmark_warmup) world_.barrier();
     const Stopwatch time;
     const auto batch = feed.next();
-    const auto loss = step_->run(batch.images, batch.targets, learning_rate(schedule(), 0, i));
+    const auto loss = run_step(batch, learning_rate(schedule(), 0, i));
     feed.prefetch();
     // A GPU is one step behind at most, and never waited for while it has nothing to do.
     if (loss_before.defined()) expect_finite(loss_before, i - 1);

@@ -19,6 +19,9 @@
 #include "train/run_curves.hpp"
 #include "train/train_options.hpp"
 #include "train/train_step.hpp"
+#if SSD_WITH_CUDA
+#include "train/step_graph.hpp"
+#endif
 #include "train/training_checkpoint.hpp"
 
 namespace ssd {
@@ -47,6 +50,7 @@ class Trainer {
   LearningRateOptions schedule() const;
   PhaseClock::Milliseconds time_phases(BatchFeed& feed);
   void report_benchmark(const BenchmarkReport& report) const;
+  torch::Tensor run_step(const DeviceBatch& batch, double rate);
   void finish_epoch(std::int64_t epoch);
   void evaluate_and_report(std::int64_t epoch);
   void save(const TrainingPosition& position, const std::string& name);
@@ -73,6 +77,9 @@ class Trainer {
   std::unique_ptr<GradientCommunicator> communicator_;
   std::unique_ptr<GradientReducer> reducer_;
   std::unique_ptr<TrainStep> step_;
+#if SSD_WITH_CUDA
+  std::unique_ptr<StepGraph> graph_;  // with --cuda-graph
+#endif
   torch::Tensor default_boxes_;  // (8732, 4) float32 on the device
   TrainingPosition position_;
   bool is_resumed_ = false;

@@ -58,7 +58,8 @@ std::unique_ptr<CommunicatorUnderTest> make(const MpiComm& world) {
 bool has_a_gpu_for_each_rank(const MpiComm& world) {
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess) gpus = 0;
-  return !world.any(gpus < world.split_by_node().world_size());
+  const bool is_short = gpus < world.split_by_node().world_size();
+  return world.reduce_all(std::int64_t{is_short}, ReduceOperation::max) == 0;
 }
 
 }  // namespace

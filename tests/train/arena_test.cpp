@@ -106,7 +106,8 @@ TEST(SgdUpdate, the_fused_loop_and_the_operations_agree_to_rounding) {
     auto fused = random_block(compute, master);
     auto plain = copy_of(fused);
     const auto gradients = (1024 * fused.gradients).to(wire);
-    const SgdStep step{.1, torch::full({1}, 1 / 1024.F), torch::zeros({1})};
+    const SgdStep step{.1, torch::full({}, .1, torch::kDouble), torch::full({1}, 1 / 1024.F),
+                       torch::zeros({1})};
     sgd_update(fused, gradients, {}, step);
     sgd_update_by_operations(plain, gradients, {}, step);
     // Values of magnitude 4: a few units of float32's last place.

@@ -8,6 +8,11 @@
 #include "support/run_program.hpp"
 #include "train/batch_feed.hpp"
 #include "train/train_step.hpp"
+#if SSD_WITH_CUDA
+#include <c10/cuda/CUDAGuard.h>
+
+#include "train/step_graph.hpp"
+#endif
 
 namespace ssd {
 namespace {
@@ -83,6 +88,35 @@ TEST_F(GpuTest, twenty_steps_have_the_losses_of_the_cpu) {
   for (std::size_t i = 0; i < 20; ++i)
     EXPECT_NEAR(losses[1][i], losses[0][i], 1e-3 * losses[0][i]) << "step " << i;
 }
+
+#if SSD_WITH_CUDA
+TEST_F(GpuTest, a_graph_of_the_step_gives_the_losses_of_the_step) {
+  const auto batch = test::golden_batch(0, torch::kFloat);
+  const auto images = batch.images.to(gpu).contiguous(torch::MemoryFormat::ChannelsLast);
+  const LossTargets targets{batch.targets.labels.to(gpu), batch.targets.offsets.to(gpu)};
+  const c10::cuda::CUDAStreamGuard on_own_stream(c10::cuda::getStreamFromPool(false, 0));
+  std::vector<std::vector<double>> losses;
+  for (const bool with_graph : {false, true}) {
+    Ssd300 model(Backbone::resnet18, 81);
+    test::fill_by_rule(model);
+    model.to(gpu);
+    model.train();
+    ParameterArena arena(model, {torch::kFloat, true});
+    GradientReducer reducer(arena, nullptr, {});
+    LossScaler scaler(LossScaling::none, gpu);
+    TrainStep step(model, arena, reducer, scaler, {});
+    StepGraph graph(step);
+    auto& own = losses.emplace_back();
+    for (int i = 0; i < 8; ++i) {
+      const double rate = 8.125e-5 * (i + 1);
+      own.push_back(
+          (with_graph ? graph.run(images, targets, rate) : step.run(images, targets, rate)).item<double>());
+    }
+  }
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_NEAR(losses[1][i], losses[0][i], 1e-3 * losses[0][i]) << "step " << i;
+}
+#endif
 
 TEST_F(GpuTest, an_overflow_in_half_skips_the_step_without_asking_the_host) {
   Ssd300 model(Backbone::resnet18, 81);
