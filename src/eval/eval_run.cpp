@@ -1,0 +1,134 @@
+#include "eval/eval_run.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "coco/evaluation_scope.hpp"
+#include "coco/match.hpp"
+#include "comm/agreement.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "eval/eval_report.hpp"
+#include "eval/read_ground_truth.hpp"
+#include "eval/wanted.hpp"
+#include "report/progress.hpp"
+
+namespace ssd {
+namespace {
+
+int thread_count(int wanted, const MpiComm& world) {
+  if (wanted != 0) return wanted;
+  if (world.world_size() > 1) return 1;
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
+  return std::max(1, CPU_COUNT(&cores));
+}
+
+// What one rank has read and matched.
+struct OwnPart {
+  std::vector<Category> categories;
+  std::vector<CategoryId> category_ids;
+  MatchOutcomes outcomes;
+  std::size_t detection_count = 0;
+  std::size_t unknown_image_count = 0;
+  std::vector<std::string> warnings;
+};
+
+class EvaluationRun {
+ public:
+  EvaluationRun(const EvalOptions& options, const MpiComm& world)
+      : options_(options), world_(world), threads_(thread_count(options.threads, world)) {}
+
+  int run() {
+    OwnPart part;
+    run_in_agreement(world_, [&] { part = read_and_match(); });
+    std::vector<MatchOutcomes> parts;
+    if (world_.world_size() == 1) {
+      parts.push_back(std::move(part.outcomes));
+    } else {
+      for (const auto& bytes : world_.gather(to_bytes(part.outcomes)))
+        parts.push_back(match_outcomes_from_bytes(bytes));
+    }
+    run_in_agreement(world_, [&] {
+      if (world_.is_root()) report(part, parts);
+    });
+    return 0;
+  }
+
+ private:
+  OwnPart read_and_match() const {
+    auto set = read_ground_truth(options_.ground_truth, options_.split);
+    auto scope = evaluation_scope(set, wanted_images(options_.images), wanted_categories(options_.categories, set));
+    OwnPart part;
+    auto truth = ground_truth_of(set, scope);
+    part.warnings = std::move(truth.warnings);
+    part.category_ids = scope.category_ids;
+    if (world_.world_size() > 1) {
+      scope.image_ids = share_of(scope.image_ids, world_.rank(), world_.world_size());
+      truth = ground_truth_of(set, scope);
+    }
+    auto detections = read_results();
+    part.detection_count = detections.size();
+    const auto unknown = options_.ignores_unknown_images ? UnknownImages::leave_out : UnknownImages::refuse;
+    const auto left_out = keep_detections(set, scope, unknown, detections);
+    part.unknown_image_count = left_out.unknown_images;
+    part.categories = std::move(set.categories);
+    part.outcomes =
+        match_images(options_.parameters, {scope.category_ids, scope.image_ids, truth.boxes, detections});
+    part.outcomes.unknown_category_count = left_out.unknown_categories;
+    return part;
+  }
+
+  std::vector<Detection> read_results() const {
+    Progress progress("reading results", "detections", 0);
+    auto detections = read_detections(options_.results);
+    progress.advance(detections.size());
+    progress.finish();
+    return detections;
+  }
+
+  void report(OwnPart& part, std::span<const MatchOutcomes> parts) const {
+    EvalReport report;
+    report.result = accumulate(options_.parameters, part.category_ids, parts);
+    report.summary = summarize(report.result);
+    report.categories = summarize_categories(report.result, part.categories);
+    report.detection_count = part.detection_count;
+    report.unknown_image_count = part.unknown_image_count;
+    report.warnings = std::move(part.warnings);
+    add_counted_warnings(report);
+    for (const auto& warning : report.warnings) log_warning("{}", warning);
+    if (!options_.json.empty()) {
+      write_report(options_.json, report,
+                   options_.json_has_arrays ? ReportArrays::put_in : ReportArrays::leave_out);
+    }
+    if (!options_.plot.empty()) write_plot(options_.plot, precision_recall_plot(report.result));
+    auto text = format_summary(options_.parameters, report.summary);
+    if (options_.shows_categories) text += "\n" + format_category_table(report.categories);
+    std::fputs(text.c_str(), stdout);
+  }
+
+  static void add_counted_warnings(EvalReport& report) {
+    const auto add = [&report](std::size_t count, const char* what) {
+      if (count == 0) return;
+      report.warnings.push_back(fmt::format("{} of {} detections are of {} that are not in the ground truth; "
+                                            "they do not count",
+                                            count, report.detection_count, what));
+    };
+    add(report.unknown_image_count, "images");
+    add(report.result.unknown_category_count, "categories");
+  }
+
+  const EvalOptions& options_;
+  const MpiComm& world_;
+  int threads_;
+};
+
+}  // namespace
+
+int run_evaluation_program(const EvalOptions& options, const MpiComm& world) {
+  return EvaluationRun(options, world).run();
+}
+
+}  // namespace ssd
