@@ -12,6 +12,8 @@ namespace ssd {
 // 0.05).
 std::vector<double> linspace(double first, double last, std::size_t count);
 
+inline constexpr std::size_t kMostAreaRanges = 31;  // bits beside one flag (coco/match_outcomes.hpp)
+
 struct AreaRange {
   std::string label;
   double low = 0;  // pixels^2; both ends are inside the range

@@ -29,7 +29,8 @@ struct MatchInput {
 };
 
 // Throws Error where a box belongs to an image that is not in image_ids, or where a score or box is not
-// finite. Detections of other categories are left out and counted.
-MatchOutcomes match_images(const EvaluationParameters& parameters, const MatchInput& input);
+// finite. Detections of other categories are left out and counted. The result is the same for any number of
+// threads.
+MatchOutcomes match_images(const EvaluationParameters& parameters, const MatchInput& input, int threads = 1);
 
 }  // namespace ssd

@@ -76,7 +76,7 @@ class EvaluationRun {
     part.unknown_image_count = left_out.unknown_images;
     part.categories = std::move(set.categories);
     part.outcomes =
-        match_images(options_.parameters, {scope.category_ids, scope.image_ids, truth.boxes, detections});
+        match_images(options_.parameters, {scope.category_ids, scope.image_ids, truth.boxes, detections}, threads_);
     part.outcomes.unknown_category_count = left_out.unknown_categories;
     return part;
   }
@@ -91,7 +91,7 @@ class EvaluationRun {
 
   void report(OwnPart& part, std::span<const MatchOutcomes> parts) const {
     EvalReport report;
-    report.result = accumulate(options_.parameters, part.category_ids, parts);
+    report.result = accumulate(options_.parameters, part.category_ids, parts, threads_);
     report.summary = summarize(report.result);
     report.categories = summarize_categories(report.result, part.categories);
     report.detection_count = part.detection_count;
