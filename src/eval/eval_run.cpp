@@ -83,8 +83,10 @@ class EvaluationRun {
 
   std::vector<Detection> read_results() const {
     Progress progress("reading results", "detections", 0);
-    auto detections = read_detections(options_.results);
-    progress.advance(detections.size());
+    ReadOptions read;
+    read.threads = threads_;
+    read.on_progress = [&progress](std::size_t count) { progress.advance(count); };
+    auto detections = read_detections(options_.results, read);
     progress.finish();
     return detections;
   }
