@@ -1,43 +1,58 @@
 #include "coco/accumulate.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "coco/category_curves.hpp"
 #include "coco/parallel.hpp"
+#include "coco/score_sort.hpp"
 #include "core/error.hpp"
 
 namespace ssd {
 namespace {
 
 struct BlockPlace {
-  std::uint32_t category_index = 0;
-  std::uint32_t detection_count = 0;
   ImageId image_id;
+  std::uint32_t detection_count = 0;
   const MatchOutcomes* part = nullptr;
   std::size_t first_detection = 0;
   std::size_t first_bits = 0;
 };
 
 // The blocks of all parts by category, then image: the order that decides between equal scores.
-std::vector<BlockPlace> ordered_blocks(std::span<const MatchOutcomes> parts) {
-  std::vector<BlockPlace> places;
-  for (const auto& part : parts) {
-    std::size_t first = 0;
-    std::size_t first_bits = 0;
-    for (const auto& block : part.blocks) {
-      places.push_back({block.category_index, block.detection_count, block.image_id, &part, first, first_bits});
-      for (std::size_t i = 0; i < block.detection_count; ++i) {
-        if ((part.states[first + i] & MatchOutcomes::kHasBits) != 0) first_bits += 2 * part.words_per_mask();
+class OrderedBlocks {
+ public:
+  OrderedBlocks(std::span<const MatchOutcomes> parts, std::size_t category_count) : starts_(category_count + 1) {
+    for (const auto& part : parts) {
+      for (const auto& block : part.blocks) ++starts_[block.category_index + 1];
+    }
+    for (std::size_t k = 0; k < category_count; ++k) starts_[k + 1] += starts_[k];
+    places_.resize(starts_.back());
+    auto next = starts_;
+    for (const auto& part : parts) {
+      std::size_t first = 0;
+      std::size_t first_bits = 0;
+      for (const auto& block : part.blocks) {
+        places_[next[block.category_index]++] = {block.image_id, block.detection_count, &part, first, first_bits};
+        for (const auto end = first + block.detection_count; first < end; ++first) {
+          if ((part.states[first] & MatchOutcomes::kHasBits) != 0) first_bits += 2 * part.words_per_mask();
+        }
       }
-      first += block.detection_count;
+    }
+    if (parts.size() < 2) return;  // the blocks of one part are by image
+    for (std::size_t k = 0; k < category_count; ++k) {
+      const auto blocks = std::span(places_).subspan(starts_[k], starts_[k + 1] - starts_[k]);
+      std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.image_id < b.image_id; });
     }
   }
-  std::sort(places.begin(), places.end(), [](const BlockPlace& a, const BlockPlace& b) {
-    return std::tie(a.category_index, a.image_id) < std::tie(b.category_index, b.image_id);
-  });
-  return places;
-}
+
+  std::span<const BlockPlace> of_category(std::size_t k) const {
+    return std::span(places_).subspan(starts_[k], starts_[k + 1] - starts_[k]);
+  }
+
+ private:
+  std::vector<std::size_t> starts_;  // (categories + 1)
+  std::vector<BlockPlace> places_;
+};
 
 void rank_detections(std::span<const BlockPlace> blocks, std::vector<RankedDetection>& ranked) {
   ranked.clear();
@@ -51,8 +66,7 @@ void rank_detections(std::span<const BlockPlace> blocks, std::vector<RankedDetec
       if (has_bits) bits += 2 * part.words_per_mask();
     }
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const RankedDetection& a, const RankedDetection& b) { return a.score > b.score; });
+  ScoreSorter<RankedDetection>().sort(ranked);
 }
 
 void check_parts(const EvaluationResult& result, std::span<const MatchOutcomes> parts) {
@@ -97,15 +111,10 @@ EvaluationResult accumulate(const EvaluationParameters& parameters, std::span<co
     }
   }
 
-  const auto blocks = ordered_blocks(parts);
+  const OrderedBlocks blocks(parts, category_count);
   parallel_for(category_count, threads, [&](std::size_t k) {
-    const auto by_category = [](const BlockPlace& block, std::size_t category) {
-      return block.category_index < category;
-    };
-    const auto begin = std::lower_bound(blocks.begin(), blocks.end(), k, by_category);
-    const auto end = std::lower_bound(begin, blocks.end(), k + 1, by_category);
     std::vector<RankedDetection> ranked;
-    rank_detections({begin, end}, ranked);
+    rank_detections(blocks.of_category(k), ranked);
     CategoryCurves(parameters).write(ranked, k, result);
   });
   return result;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <future>
 
 #include "coco/evaluation_scope.hpp"
 #include "coco/match.hpp"
@@ -59,26 +60,40 @@ class EvaluationRun {
 
  private:
   OwnPart read_and_match() const {
-    auto set = read_ground_truth(options_.ground_truth, options_.split);
-    auto scope = evaluation_scope(set, wanted_images(options_.images), wanted_categories(options_.categories, set));
+    // One after the other where there is one thread: then the results are not in memory yet.
+    const auto policy = threads_ > 1 ? std::launch::async : std::launch::deferred;
+    auto reading = std::async(policy, [this] { return read_ground_truth(options_.ground_truth, options_.split); });
+    if (policy == std::launch::deferred) reading.wait();
+    auto detections = read_results();
+    auto set = reading.get();
+    auto scope =
+        evaluation_scope(set, wanted_images(options_.images), wanted_categories(options_.categories, set));
+
     OwnPart part;
+    part.category_ids = scope.category_ids;
+    part.detection_count = detections.size();
     auto truth = ground_truth_of(set, scope);
     part.warnings = std::move(truth.warnings);
-    part.category_ids = scope.category_ids;
     if (world_.world_size() > 1) {
       scope.image_ids = share_of(scope.image_ids, world_.rank(), world_.world_size());
       truth = ground_truth_of(set, scope);
     }
-    auto detections = read_results();
-    part.detection_count = detections.size();
-    const auto unknown = options_.ignores_unknown_images ? UnknownImages::leave_out : UnknownImages::refuse;
-    const auto left_out = keep_detections(set, scope, unknown, detections);
+    const auto left_out = keep_own(set, scope, detections);
     part.unknown_image_count = left_out.unknown_images;
     part.categories = std::move(set.categories);
-    part.outcomes =
-        match_images(options_.parameters, {scope.category_ids, scope.image_ids, truth.boxes, detections}, threads_);
-    part.outcomes.unknown_category_count = left_out.unknown_categories;
+    part.outcomes = match_images(options_.parameters,
+                                 {scope.category_ids, scope.image_ids, truth.boxes, detections}, threads_);
+    part.outcomes.unknown_category_count += left_out.unknown_categories;
     return part;
+  }
+
+  LeftOut keep_own(const AnnotationSet& set, const EvaluationScope& scope,
+                   std::vector<Detection>& detections) const {
+    const bool has_all = scope.image_ids.size() == set.images.size() &&
+                         scope.category_ids.size() == set.categories.size();
+    if (has_all && !options_.ignores_unknown_images) return {};  // match_images refuses and counts
+    const auto unknown = options_.ignores_unknown_images ? UnknownImages::leave_out : UnknownImages::refuse;
+    return keep_detections(set, scope, unknown, detections);
   }
 
   std::vector<Detection> read_results() const {
