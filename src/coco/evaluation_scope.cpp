@@ -54,9 +54,7 @@ class Fates {
   Fate of(Id id) {
     if (id == last_) return fate_;
     last_ = id;
-    fate_ = kept_.place_of(id) != IdIndex<Id>::kNone  ? Fate::kept
-            : all_.place_of(id) != IdIndex<Id>::kNone ? Fate::other
-                                                      : Fate::unknown;
+    fate_ = kept_.has(id) ? Fate::kept : all_.has(id) ? Fate::other : Fate::unknown;
     return fate_;
   }
 
@@ -82,14 +80,22 @@ std::vector<ImageId> share_of(std::span<const ImageId> image_ids, int rank, int 
   return share;
 }
 
-GroundTruth ground_truth_of(const AnnotationSet& set, const EvaluationScope& scope) {
+GroundTruth ground_truth_of(const EvaluationParameters& parameters, const AnnotationSet& set,
+                            const EvaluationScope& scope) {
   const IdIndex<ImageId> images(scope.image_ids);
   const IdIndex<CategoryId> categories(scope.category_ids);
-  const auto is_inside = [&](const Annotation& annotation) {
-    return images.place_of(annotation.image_id) != IdIndex<ImageId>::kNone &&
-           categories.place_of(annotation.category_id) != IdIndex<CategoryId>::kNone;
+  const auto is_asked_for = [&](const Annotation& annotation) {
+    return images.has(annotation.image_id) &&
+           (!parameters.use_categories || categories.has(annotation.category_id));
   };
-  return resolve_ground_truth(set.annotations, is_inside);
+  auto truth = resolve_ground_truth(set.annotations, is_asked_for);
+  keep_boxes(scope.image_ids, truth.boxes);
+  return truth;
+}
+
+void keep_boxes(std::span<const ImageId> image_ids, std::vector<Annotation>& boxes) {
+  const IdIndex<ImageId> images(image_ids);
+  std::erase_if(boxes, [&](const Annotation& box) { return !images.has(box.image_id); });
 }
 
 LeftOut keep_detections(const AnnotationSet& set, const EvaluationScope& scope, UnknownImages unknown,

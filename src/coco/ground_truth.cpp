@@ -22,7 +22,7 @@ GroundTruth resolve_ground_truth(std::span<const Annotation> annotations) {
 }
 
 GroundTruth resolve_ground_truth(std::span<const Annotation> annotations,
-                                 const std::function<bool(const Annotation&)>& is_evaluated) {
+                                 const std::function<bool(const Annotation&)>& is_asked_for) {
   std::unordered_map<std::int64_t, const Annotation*> last_of_id;
   last_of_id.reserve(annotations.size());
   std::vector<const Annotation*> by_image;
@@ -31,17 +31,14 @@ GroundTruth resolve_ground_truth(std::span<const Annotation> annotations,
   for (const auto& annotation : annotations) {
     const bool is_new = last_of_id.insert_or_assign(annotation.id, &annotation).second;
     if (!is_new) repeated_ids.push_back(annotation.id);
-    if (is_evaluated(annotation)) by_image.push_back(&annotation);
+    if (is_asked_for(annotation)) by_image.push_back(&annotation);
   }
   const auto image_order = [](const auto* a, const auto* b) { return a->image_id < b->image_id; };
   std::stable_sort(by_image.begin(), by_image.end(), image_order);
 
   GroundTruth result;
   result.boxes.reserve(annotations.size());
-  for (const auto* annotation : by_image) {
-    const auto& last = *last_of_id[annotation->id];
-    if (is_evaluated(last)) result.boxes.push_back(last);
-  }
+  for (const auto* annotation : by_image) result.boxes.push_back(*last_of_id[annotation->id]);
   // A replaced box may have come to another image: bring each to its own, in the order they came.
   std::stable_sort(result.boxes.begin(), result.boxes.end(),
                    [](const auto& a, const auto& b) { return a.image_id < b.image_id; });

@@ -23,10 +23,9 @@ struct GroundTruth {
 // ranks.
 GroundTruth resolve_ground_truth(std::span<const Annotation> annotations);
 
-// The same for an evaluation of some images and categories only: annotations outside are left out, before and
-// after they are replaced, as pycocotools does.
+// The same of the annotations that are asked for. What replaces them may be one that is not.
 GroundTruth resolve_ground_truth(std::span<const Annotation> annotations,
-                                 const std::function<bool(const Annotation&)>& is_evaluated);
+                                 const std::function<bool(const Annotation&)>& is_asked_for);
 
 // The categories of a set in the order of the evaluation: ascending ids.
 std::vector<CategoryId> evaluated_categories(const AnnotationSet& set);

@@ -19,12 +19,13 @@ class IdIndex {
   explicit IdIndex(std::span<const Id> ids)
       : slots_(std::bit_ceil(2 * ids.size() + 2)), shift_(64 - std::countr_zero(slots_.size())) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      auto& slot = find(ids[i]);
+      auto& slot = slots_[slot_of(ids[i])];
       if (slot.place == kNone) slot = {ids[i], static_cast<std::uint32_t>(i)};
     }
   }
 
-  std::uint32_t place_of(Id id) const { return const_cast<IdIndex*>(this)->find(id).place; }
+  std::uint32_t place_of(Id id) const { return slots_[slot_of(id)].place; }
+  bool has(Id id) const { return place_of(id) != kNone; }
 
  private:
   struct Slot {
@@ -32,12 +33,12 @@ class IdIndex {
     std::uint32_t place = kNone;
   };
 
-  // The slot of the id, or the free one where it belongs; half of all slots are free.
-  Slot& find(Id id) {
+  // Of the id, or the free one where it belongs; half of all slots are free.
+  std::size_t slot_of(Id id) const {
     constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio (Knuth, TAOCP 6.4)
-    auto at = (static_cast<std::uint64_t>(id.value()) * kGolden) >> shift_;
+    std::size_t at = (static_cast<std::uint64_t>(id.value()) * kGolden) >> shift_;
     while (slots_[at].place != kNone && slots_[at].id != id) at = (at + 1) & (slots_.size() - 1);
-    return slots_[at];
+    return at;
   }
 
   std::vector<Slot> slots_;

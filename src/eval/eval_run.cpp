@@ -42,7 +42,7 @@ class EvaluationRun {
   EvaluationRun(const EvalOptions& options, const MpiComm& world)
       : options_(options), world_(world), threads_(thread_count(options.threads, world)) {}
 
-  int run() {
+  std::optional<EvalReport> run() {
     OwnPart part;
     run_in_agreement(world_, [&] { part = read_and_match(); });
     std::vector<MatchOutcomes> parts;
@@ -52,10 +52,11 @@ class EvaluationRun {
       for (const auto& bytes : world_.gather(to_bytes(part.outcomes)))
         parts.push_back(match_outcomes_from_bytes(bytes));
     }
+    std::optional<EvalReport> report;
     run_in_agreement(world_, [&] {
-      if (world_.is_root()) report(part, parts);
+      if (world_.is_root()) report = report_of(part, parts);
     });
-    return 0;
+    return report;
   }
 
  private:
@@ -72,11 +73,11 @@ class EvaluationRun {
     OwnPart part;
     part.category_ids = scope.category_ids;
     part.detection_count = detections.size();
-    auto truth = ground_truth_of(set, scope);
+    auto truth = ground_truth_of(options_.parameters, set, scope);
     part.warnings = std::move(truth.warnings);
     if (world_.world_size() > 1) {
       scope.image_ids = share_of(scope.image_ids, world_.rank(), world_.world_size());
-      truth = ground_truth_of(set, scope);
+      keep_boxes(scope.image_ids, truth.boxes);
     }
     const auto left_out = keep_own(set, scope, detections);
     part.unknown_image_count = left_out.unknown_images;
@@ -106,7 +107,7 @@ class EvaluationRun {
     return detections;
   }
 
-  void report(OwnPart& part, std::span<const MatchOutcomes> parts) const {
+  EvalReport report_of(OwnPart& part, std::span<const MatchOutcomes> parts) const {
     EvalReport report;
     report.result = accumulate(options_.parameters, part.category_ids, parts, threads_);
     report.summary = summarize(report.result);
@@ -115,15 +116,7 @@ class EvaluationRun {
     report.unknown_image_count = part.unknown_image_count;
     report.warnings = std::move(part.warnings);
     add_counted_warnings(report);
-    for (const auto& warning : report.warnings) log_warning("{}", warning);
-    if (!options_.json.empty()) {
-      write_report(options_.json, report,
-                   options_.json_has_arrays ? ReportArrays::put_in : ReportArrays::leave_out);
-    }
-    if (!options_.plot.empty()) write_plot(options_.plot, precision_recall_plot(report.result));
-    auto text = format_summary(options_.parameters, report.summary);
-    if (options_.shows_categories) text += "\n" + format_category_table(report.categories);
-    std::fputs(text.c_str(), stdout);
+    return report;
   }
 
   static void add_counted_warnings(EvalReport& report) {
@@ -142,10 +135,31 @@ class EvaluationRun {
   int threads_;
 };
 
+void publish(const EvalReport& report, const EvalOptions& options) {
+  for (const auto& warning : report.warnings) log_warning("{}", warning);
+  if (!options.json.empty()) {
+    write_report(options.json, report,
+                 options.json_has_arrays ? ReportArrays::put_in : ReportArrays::leave_out);
+  }
+  if (!options.plot.empty()) write_plot(options.plot, precision_recall_plot(report.result));
+  auto text = format_summary(report.result.parameters, report.summary);
+  if (options.shows_categories) text += "\n" + format_category_table(report.categories);
+  const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  SSD_VALIDATE(is_written, "cannot write the numbers to standard output");
+}
+
 }  // namespace
 
-int run_evaluation_program(const EvalOptions& options, const MpiComm& world) {
+std::optional<EvalReport> evaluate_files(const EvalOptions& options, const MpiComm& world) {
   return EvaluationRun(options, world).run();
+}
+
+int run_evaluation_program(const EvalOptions& options, const MpiComm& world) {
+  const auto report = evaluate_files(options, world);
+  run_in_agreement(world, [&] {
+    if (report) publish(*report, options);
+  });
+  return 0;
 }
 
 }  // namespace ssd
