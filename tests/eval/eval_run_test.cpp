@@ -35,7 +35,8 @@ nlohmann::json read_json(const std::filesystem::path& path) {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   const auto published = kData / "cocoeval";
-  for (const auto& [name, entry] : read_json(published / "expected.json").items()) {
+  const auto all = read_json(published / "expected.json");
+  for (const auto& [name, entry] : all.items()) {
     if (!name.starts_with("_"))
       cases.push_back({name, published / std::string(entry["gt"]), published / std::string(entry["dt"])});
   }
