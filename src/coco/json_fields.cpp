@@ -1,6 +1,7 @@
 #include "coco/json_fields.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -73,7 +74,17 @@ std::optional<std::int64_t> read_integer(JsonValue value, std::string& complaint
 
 std::optional<double> read_number(JsonValue value, std::string& complaint) {
   double number = 0;
-  if (value.get_double().get(number) == simdjson::SUCCESS && std::isfinite(number)) return number;
+  if (value.get_double().get(number) == simdjson::SUCCESS && std::isfinite(number)) {
+    // simdjson 3.0 reads 0.12345678901234567890125 as 0.000048: with "0." and more than 19 digits behind it.
+    constexpr std::size_t kMostDigits = 19;
+    const auto token = value.raw_json_token();
+    if (token.size() > kMostDigits) {
+      double exact = 0;
+      const auto read = std::from_chars(token.data(), token.data() + token.size(), exact);
+      if (read.ec == std::errc()) return exact;  // else it underflows to 0
+    }
+    return number;
+  }
   complaint = not_a(value, "a finite number");
   return std::nullopt;
 }
