@@ -90,6 +90,10 @@ TEST_F(DetectionsTest, that_are_not_right_are_named) {
             "FILE: detection [0] has no image_id");
   EXPECT_EQ(error_of(R"([{"image_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])"),
             "FILE: detection [0] has no category_id");
+  // More digits than simdjson reads right where it takes any kind of number.
+  EXPECT_EQ(error_of(R"([{"image_id": 90.1234567890123456789012, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])"),
+            "FILE: detection [0]: image_id is 90.12345678901235, but must be a whole number of 64 bits "
+            "(decimals: up to 2^53)");
   EXPECT_EQ(error_of("[7]"), "FILE: detection [0] is not an object");
   EXPECT_EQ(error_of(R"({"images": []})"),
             "FILE is not a COCO results file: its top is not an array of detections");
