@@ -21,7 +21,8 @@ struct BlockPlace {
 // The blocks of all parts by category, then image: the order that decides between equal scores.
 class OrderedBlocks {
  public:
-  OrderedBlocks(std::span<const MatchOutcomes> parts, std::size_t category_count) : starts_(category_count + 1) {
+  OrderedBlocks(std::span<const MatchOutcomes> parts, std::size_t category_count)
+      : starts_(category_count + 1) {
     for (const auto& part : parts) {
       for (const auto& block : part.blocks) ++starts_[block.category_index + 1];
     }
@@ -32,7 +33,8 @@ class OrderedBlocks {
       std::size_t first = 0;
       std::size_t first_bits = 0;
       for (const auto& block : part.blocks) {
-        places_[next[block.category_index]++] = {block.image_id, block.detection_count, &part, first, first_bits};
+        places_[next[block.category_index]++] = {block.image_id, block.detection_count, &part, first,
+                                                 first_bits};
         for (const auto end = first + block.detection_count; first < end; ++first) {
           if ((part.states[first] & MatchOutcomes::kHasBits) != 0) first_bits += 2 * part.words_per_mask();
         }
@@ -41,7 +43,8 @@ class OrderedBlocks {
     if (parts.size() < 2) return;  // the blocks of one part are by image
     for (std::size_t k = 0; k < category_count; ++k) {
       const auto blocks = std::span(places_).subspan(starts_[k], starts_[k + 1] - starts_[k]);
-      std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.image_id < b.image_id; });
+      std::sort(blocks.begin(), blocks.end(),
+                [](const auto& a, const auto& b) { return a.image_id < b.image_id; });
     }
   }
 

@@ -1,5 +1,5 @@
-// One record of a COCO results file in any form that JSON allows, read by simdjson: slower than plain_record.hpp, and
-// able to say what is wrong.
+// One record of a COCO results file in any form that JSON allows, read by simdjson: slower than
+// plain_record.hpp, and able to say what is wrong.
 #pragma once
 
 #include <simdjson.h>

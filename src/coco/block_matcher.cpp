@@ -80,7 +80,8 @@ void BlockMatcher::take_truths(std::span<const Annotation* const> truths, std::i
       if (((counting >> area) & 1) != 0) {
         ++counts[area];
       } else {
-        for (std::size_t w = 0; w < words_; ++w) ignored_[g * words_ + w] |= cells_of_ranges_[area * words_ + w];
+        for (std::size_t w = 0; w < words_; ++w)
+          ignored_[g * words_ + w] |= cells_of_ranges_[area * words_ + w];
       }
     }
   }

@@ -1,5 +1,6 @@
-// Matches the detections of one image and category to its ground truth, for all area ranges and IoU thresholds
-// at once. A cell is one area range with one threshold: bit area * thresholds + threshold of a mask.
+// Matches the detections of one image and category to its ground truth, for all area ranges and IoU
+// thresholds at once. A cell is one area range with one threshold: bit area * thresholds + threshold of a
+// mask.
 //
 // pycocotools goes through the cells one by one: in each a detection takes the free box of greatest IoU that
 // reaches the threshold (of equal ones the last), boxes that count before ignored ones. Here the boxes that a

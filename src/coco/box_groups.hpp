@@ -35,7 +35,8 @@ class BoxGroups {
   std::vector<GroupedBox> boxes_;
 };
 
-// Sorts the boxes of one image after another by category; boxes of a category keep their order. Not thread safe.
+// Sorts the boxes of one image after another by category; boxes of a category keep their order. Not thread
+// safe.
 class CategorySorter {
  public:
   explicit CategorySorter(std::size_t category_count) : places_(category_count) {}

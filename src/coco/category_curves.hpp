@@ -2,8 +2,8 @@
 // and scores.
 //
 // Only what a detection overlaps makes it more than a false positive of its size, so the detections without
-// bits of their own (MatchOutcomes::states) are counted, and each cell goes through the few others alone: there
-// precision is known from the counts before them, and between true positives it only falls.
+// bits of their own (MatchOutcomes::states) are counted, and each cell goes through the few others alone:
+// there precision is known from the counts before them, and between true positives it only falls.
 //
 // One object a thread; its buffers are used again for each category.
 #pragma once
@@ -50,9 +50,9 @@ class CategoryCurves {
     double score;
     const std::uint64_t* bits;
   };
-  std::vector<Overlapping> overlapping_;      // the detections with bits
-  std::vector<std::uint32_t> false_before_;   // (overlapping, areas): false positives without bits before them
-  std::vector<std::uint32_t> false_count_;    // (areas)
+  std::vector<Overlapping> overlapping_;     // the detections with bits
+  std::vector<std::uint32_t> false_before_;  // (overlapping, areas): false positives without bits before them
+  std::vector<std::uint32_t> false_count_;   // (areas)
   // Of the current cell, at each true positive:
   std::vector<double> precision_;  // the greatest there or at a higher recall
   std::vector<double> scores_;

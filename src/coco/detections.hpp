@@ -29,8 +29,8 @@ struct ReadOptions {
 };
 
 // In the order of the file, which decides between equal scores. The file may be of any size: no more than a
-// block of it for each thread is in memory. Throws Error naming file, index, field and value, the same for any
-// number of threads. NaN and infinity are refused.
+// block of it for each thread is in memory. Throws Error naming file, index, field and value, the same for
+// any number of threads. NaN and infinity are refused.
 std::vector<Detection> read_detections(const std::filesystem::path& path, const ReadOptions& options = {});
 
 // Whole or not at all. Every number is written with as many digits as are needed to read the same double

@@ -13,7 +13,8 @@ Evaluation evaluate(const EvaluationParameters& parameters, const AnnotationSet&
   for (const auto& image : set.images) image_ids.push_back(image.id);
   auto ground_truth = resolve_ground_truth(set.annotations);
 
-  const auto outcomes = match_images(parameters, {category_ids, image_ids, ground_truth.boxes, detections}, threads);
+  const auto outcomes =
+      match_images(parameters, {category_ids, image_ids, ground_truth.boxes, detections}, threads);
   Evaluation evaluation{accumulate(parameters, category_ids, {&outcomes, 1}, threads),
                         std::move(ground_truth.warnings)};
   if (outcomes.unknown_category_count != 0) {

@@ -75,7 +75,8 @@ EvaluationScope evaluation_scope(const AnnotationSet& set, std::span<const Image
 
 std::vector<ImageId> share_of(std::span<const ImageId> image_ids, int rank, int world_size) {
   std::vector<ImageId> share;
-  for (auto i = static_cast<std::size_t>(rank); i < image_ids.size(); i += static_cast<std::size_t>(world_size))
+  for (auto i = static_cast<std::size_t>(rank); i < image_ids.size();
+       i += static_cast<std::size_t>(world_size))
     share.push_back(image_ids[i]);
   return share;
 }

@@ -26,14 +26,14 @@ EvaluationScope evaluation_scope(const AnnotationSet& set, std::span<const Image
 // The images of rank r out of n: every n-th.
 std::vector<ImageId> share_of(std::span<const ImageId> image_ids, int rank, int world_size);
 
-// The boxes of the images of the scope, to be matched. Of annotations that share an id the last one of the whole set
-// counts, as in resolve_ground_truth; categories are looked at before it takes their place, but not where the
-// parameters do not use them (pycocotools, COCOeval._prepare).
+// The boxes of the images of the scope, to be matched. Of annotations that share an id the last one of the
+// whole set counts, as in resolve_ground_truth; categories are looked at before it takes their place, but not
+// where the parameters do not use them (pycocotools, COCOeval._prepare).
 GroundTruth ground_truth_of(const EvaluationParameters& parameters, const AnnotationSet& set,
                             const EvaluationScope& scope);
 
-// Keeps the boxes of these images. For a share of the images: ground_truth_of takes the scope as a whole, since the
-// last annotation of an id may be another rank's.
+// Keeps the boxes of these images. For a share of the images: ground_truth_of takes the scope as a whole,
+// since the last annotation of an id may be another rank's.
 void keep_boxes(std::span<const ImageId> image_ids, std::vector<Annotation>& boxes);
 
 enum class UnknownImages { refuse, leave_out };

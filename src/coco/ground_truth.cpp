@@ -44,10 +44,10 @@ GroundTruth resolve_ground_truth(std::span<const Annotation> annotations,
                    [](const auto& a, const auto& b) { return a.image_id < b.image_id; });
 
   if (!repeated_ids.empty()) {
-    result.warnings.push_back(
-        fmt::format("annotation ids used more than once: {}; as in pycocotools only the last annotation of each counts, "
+    result.warnings.push_back(fmt::format(
+        "annotation ids used more than once: {}; as in pycocotools only the last annotation of each counts, "
         "in place of the others too, so give every annotation an id of its own",
-                    first_few(repeated_ids)));
+        first_few(repeated_ids)));
   }
   if (const auto zero = last_of_id.find(0); zero != last_of_id.end()) {
     result.warnings.push_back(fmt::format(

@@ -56,8 +56,8 @@ void read_json_file(const std::filesystem::path& path,
 
 namespace {
 
-// simdjson 3.0 gets some numbers of more than 19 digits wrong: value::get_double reads 0.12345678901234567890125 as
-// 0.000048, number::get_double reads all of them as 0.
+// simdjson 3.0 gets some numbers of more than 19 digits wrong: value::get_double reads
+// 0.12345678901234567890125 as 0.000048, number::get_double reads all of them as 0.
 double exact(JsonValue value, double as_simdjson_reads_it) {
   constexpr std::size_t kMostDigits = 19;
   const auto token = value.raw_json_token();
@@ -78,9 +78,9 @@ std::optional<std::int64_t> read_integer(JsonValue value, std::string& complaint
       if (std::abs(real) <= kLargestWholeDouble && real == std::trunc(real))
         return static_cast<std::int64_t>(real);
     }
-    complaint = fmt::format(
-        "is {}, but must be a whole number of 64 bits (decimals: up to 2^53)",
-        number.is_double() ? fmt::format("{}", exact(value, number.get_double())) : fmt::format("{}", number.get_uint64()));
+    complaint = fmt::format("is {}, but must be a whole number of 64 bits (decimals: up to 2^53)",
+                            number.is_double() ? fmt::format("{}", exact(value, number.get_double()))
+                                               : fmt::format("{}", number.get_uint64()));
     return std::nullopt;
   }
   complaint = not_a(value, "a whole number");

@@ -91,9 +91,9 @@ MatchOutcomes match_outcomes_from_bytes(std::span<const std::byte> bytes) {
   outcomes.blocks = take<OutcomeBlock>(bytes, header[7]);
   outcomes.scores = take<double>(bytes, header[8]);
   outcomes.states = take<std::uint32_t>(bytes, header[8]);
-  const auto with_bits = std::count_if(outcomes.states.begin(), outcomes.states.end(), [](std::uint32_t state) {
-    return (state & MatchOutcomes::kHasBits) != 0;
-  });
+  const auto with_bits =
+      std::count_if(outcomes.states.begin(), outcomes.states.end(),
+                    [](std::uint32_t state) { return (state & MatchOutcomes::kHasBits) != 0; });
   outcomes.bits =
       take<std::uint64_t>(bytes, static_cast<std::uint64_t>(with_bits) * 2 * outcomes.words_per_mask());
   SSD_VALIDATE(bytes.empty(), "match outcomes: the buffer is too long");

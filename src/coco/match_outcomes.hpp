@@ -1,7 +1,7 @@
-// What the matching of some images leaves for the accumulation: for every detection its score, the area ranges
-// that its own size falls into, and, where it overlaps ground truth, whether it is a true positive, a false
-// positive or neither (ignored) in each area range at each IoU threshold. Ranks send this to rank 0 as one flat
-// buffer: 12 bytes a detection, with the default parameters 16 more where it overlaps something.
+// What the matching of some images leaves for the accumulation: for every detection its score, the area
+// ranges that its own size falls into, and, where it overlaps ground truth, whether it is a true positive, a
+// false positive or neither (ignored) in each area range at each IoU threshold. Ranks send this to rank 0 as
+// one flat buffer: 12 bytes a detection, with the default parameters 16 more where it overlaps something.
 #pragma once
 
 #include <cstddef>

@@ -21,8 +21,8 @@ const char* skip_space(const char* at) {
 
 // Of eight characters at once (Lemire, "Number Parsing at a Gigabyte per Second", 2021, section 3).
 bool are_eight_digits(std::uint64_t characters) {
-  return ((characters & 0xf0f0f0f0f0f0f0f0) | (((characters + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0) >> 4)) ==
-         0x3333333333333333;
+  return ((characters & 0xf0f0f0f0f0f0f0f0) |
+          (((characters + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0) >> 4)) == 0x3333333333333333;
 }
 std::uint64_t value_of_eight_digits(std::uint64_t characters) {
   characters -= 0x3030303030303030;
@@ -119,8 +119,8 @@ const char* skip_ascii_string(const char* at) {
   return at + 1;
 }
 
-// The value of a field that is not asked for: a segmentation, perhaps. As simdjson does, it looks at the brackets
-// alone of arrays and objects; words (true, null, NaN) are left to simdjson.
+// The value of a field that is not asked for: a segmentation, perhaps. As simdjson does, it looks at the
+// brackets alone of arrays and objects; words (true, null, NaN) are left to simdjson.
 const char* skip_value(const char* at) {
   if (*at == '"') return skip_ascii_string(at);
   if (*at != '[' && *at != '{') {
@@ -171,10 +171,12 @@ const char* read_field(const char* at, Detection& detection, unsigned& fields) {
     return at;
   }
   if (starts_with(at, "bbox\"")) {
-    return read_value("bbox\"", kBox, [&](const char* value) { return plain_box(value, detection.bbox_xywh); });
+    return read_value("bbox\"", kBox,
+                      [&](const char* value) { return plain_box(value, detection.bbox_xywh); });
   }
   if (starts_with(at, "score\"")) {
-    return read_value("score\"", kScore, [&](const char* value) { return plain_double(value, detection.score); });
+    return read_value("score\"", kScore,
+                      [&](const char* value) { return plain_double(value, detection.score); });
   }
   const char* key_end = skip_plain_string(at - 1);
   if (key_end == nullptr) return nullptr;

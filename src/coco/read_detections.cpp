@@ -1,20 +1,16 @@
-// Reading of results files. The file is cut into blocks of equal size; a record belongs to the block that holds
-// its '{'. One thread reads block after block. Several threads take blocks in turn, and each guesses where the
-// first record of its block begins: the guess may fall into a string or a nested object. It is right where the
-// records of the block before end exactly there, by induction from the first block; where it is not, the block
-// is read again from the right place.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+// Reading of results files. The file is cut into blocks of equal size; a record belongs to the block that
+// holds its '{'. One thread reads block after block. Several threads take blocks in turn, and each guesses
+// where the first record of its block begins: the guess may fall into a string or a nested object. It is
+// right where the records of the block before end exactly there, by induction from the first block; where it
+// is not, the block is read again from the right place.
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <mutex>
 
 #include "coco/any_record.hpp"
 #include "coco/detections.hpp"
+#include "coco/file_window.hpp"
 #include "coco/parallel.hpp"
 #include "coco/plain_record.hpp"
 #include "core/error.hpp"
@@ -22,107 +18,14 @@
 namespace ssd {
 namespace {
 
-constexpr std::size_t kNoLimit = std::size_t{1} << 62;
-constexpr std::size_t kOverlap = 4096;  // bytes read beyond a block, for its last record; more where it is longer
-
-class InputFile {
- public:
-  explicit InputFile(const std::filesystem::path& path) : name_(path.string()) {
-    descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) throw system_error("read", name_, errno);
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-      ::close(descriptor_);
-      throw Error(fmt::format("cannot read '{}': it is not a regular file", name_));
-    }
-    size_ = static_cast<std::size_t>(status.st_size);
-  }
-  ~InputFile() { ::close(descriptor_); }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  const std::string& name() const { return name_; }
-  std::size_t size() const { return size_; }
-
-  void read(std::size_t offset, char* bytes, std::size_t count) const {
-    while (count != 0) {
-      const auto got = ::pread(descriptor_, bytes, count, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw system_error("read", name_, errno);
-      SSD_VALIDATE(got != 0, "cannot read '{}': it became shorter while it was read", name_);
-      bytes += got;
-      offset += static_cast<std::size_t>(got);
-      count -= static_cast<std::size_t>(got);
-    }
-  }
-
- private:
-  std::string name_;
-  int descriptor_ = -1;
-  std::size_t size_ = 0;
-};
-
-// A part of the file in memory, with a place in it.
-class Window {
- public:
-  explicit Window(const InputFile& file) : file_(file) {}
-
-  // limit: how large the window may become.
-  void open(std::size_t offset, std::size_t count, std::size_t limit) {
-    limit_ = limit;
-    load(offset, count);
-  }
-
-  const char* at() const { return at_; }
-  const char* end() const { return bytes_.get() + count_; }
-  std::size_t position() const { return offset_ + static_cast<std::size_t>(at_ - bytes_.get()); }
-  void move_to(const char* at) { at_ = at; }
-
-  // Makes more of the file visible behind the place; false where there is no more.
-  bool grow() {
-    if (offset_ + count_ == file_.size()) return false;
-    const auto left = static_cast<std::size_t>(end() - at_);
-    const auto wanted = std::max(2 * left, kOverlap);
-    SSD_VALIDATE(wanted <= limit_, "'{}': no end of a record in {} bytes", file_.name(), left);
-    load(position(), wanted);
-    return true;
-  }
-
-  // Goes to the next character that is not white space; '\0' at the end of the file.
-  char skip_space() {
-    for (;;) {
-      while (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t') ++at_;
-      if (at_ < end() || !grow()) return *at_;
-    }
-  }
-
- private:
-  void load(std::size_t offset, std::size_t count) {
-    count = std::min(count, file_.size() - offset);
-    if (count + kRecordPadding > capacity_) {
-      capacity_ = count + kRecordPadding;
-      bytes_ = std::make_unique_for_overwrite<char[]>(capacity_);
-    }
-    file_.read(offset, bytes_.get(), count);
-    std::memset(bytes_.get() + count, 0, kRecordPadding);
-    offset_ = offset;
-    count_ = count;
-    at_ = bytes_.get();
-  }
-
-  const InputFile& file_;
-  std::unique_ptr<char[]> bytes_;
-  std::size_t capacity_ = 0;
-  std::size_t limit_ = kNoLimit;
-  std::size_t offset_ = 0;  // of the window in the file
-  std::size_t count_ = 0;
-  const char* at_ = nullptr;
-};
+constexpr std::size_t kOverlap =
+    4096;  // bytes read beyond a block, for its last record; more where it is longer
 
 // What one thread reads with.
+static_assert(FileWindow::kPadding >= kRecordPadding);
 struct Tools {
   explicit Tools(const InputFile& file) : window(file) {}
-  Window window;
+  FileWindow window;
   AnyRecordReader any_record;
 };
 
@@ -134,7 +37,7 @@ struct Extent {
 };
 
 struct GuessedBlock {
-  bool is_read = false;   // false: no record was found, or something is wrong
+  bool is_read = false;  // false: no record was found, or something is wrong
   bool is_done = false;
   Extent extent;
   std::vector<Detection> detections;
@@ -163,33 +66,35 @@ class ResultsReader {
     return (position / block_bytes_ + 1) * block_bytes_;
   }
 
-  [[noreturn]] void throw_cut_off() const {
-    throw Error(fmt::format("'{}' is not valid JSON or is cut off ({} bytes, {} detections read); write it again",
-                            file_.name(), file_.size(), detections_.size()));
+  [[noreturn]] void throw_cut_off(std::size_t detections_read) const {
+    throw Error(
+        fmt::format("'{}' is not valid JSON or is cut off ({} bytes, {} detections read); write it again",
+                    file_.name(), file_.size(), detections_read));
   }
 
   // False where the array is empty.
-  bool begin_array(Window& window) {
-    window.open(0, kOverlap, kNoLimit);
+  bool begin_array(FileWindow& window) {
+    window.open(0, kOverlap, FileWindow::kNoLimit);
     const char first = window.skip_space();
-    if (first == '\0' && window.position() == file_.size()) throw_cut_off();
-    SSD_VALIDATE(first == '[', "'{}' is not a COCO results file: its top is not an array of detections",
-                 file_.name());
+    if (first == '\0' && window.position() == file_.size()) throw_cut_off(0);
+    SSD_VALIDATE(first == '[', "'{}' is not a COCO results file: its top is not an array of detections{}",
+                 file_.name(), first == '{' ? ", but an object; an annotation file, perhaps?" : "");
     window.move_to(window.at() + 1);
     const bool is_empty = window.skip_space() == ']';
     next_ = window.position() + (is_empty ? 1 : 0);
     return !is_empty;
   }
 
-  void expect_nothing_more(Window& window) const {
-    window.open(next_, kOverlap, kNoLimit);
+  void expect_nothing_more(FileWindow& window) const {
+    window.open(next_, kOverlap, FileWindow::kNoLimit);
     window.skip_space();
     SSD_VALIDATE(window.position() == file_.size(),
                  "'{}' is not valid JSON: something follows its end; write it again", file_.name());
   }
 
   // Reads the records from the window's place on that begin before `limit`. index: of the first.
-  Extent read_records(Tools& tools, std::size_t limit, std::size_t index, std::vector<Detection>& detections) const {
+  Extent read_records(Tools& tools, std::size_t limit, std::size_t index,
+                      std::vector<Detection>& detections) const {
     auto& window = tools.window;
     Extent extent{window.position(), 0, false};
     const auto first = detections.size();
@@ -199,7 +104,7 @@ class ResultsReader {
       if (behind == nullptr) {
         behind = end_of_value(window.at(), window.end());
         if (behind == nullptr) {
-          if (!window.grow()) throw_cut_off();
+          if (!window.grow()) throw_cut_off(index + detections.size() - first);
           continue;
         }
         const std::string_view text(window.at(), static_cast<std::size_t>(behind - window.at()));
@@ -213,17 +118,17 @@ class ResultsReader {
         extent.next = window.position() + 1;
         return extent;
       }
-      if (between != ',') throw_cut_off();
+      if (between != ',') throw_cut_off(index + detections.size() - first);
       window.move_to(window.at() + 1);
       window.skip_space();
     }
     extent.next = window.position();
-    if (extent.next == file_.size()) throw_cut_off();
+    if (extent.next == file_.size()) throw_cut_off(index + detections.size() - first);
     return extent;
   }
 
   void read_here(Tools& tools, std::size_t limit) {
-    tools.window.open(next_, limit - next_ + kOverlap, kNoLimit);
+    tools.window.open(next_, limit - next_ + kOverlap, FileWindow::kNoLimit);
     const auto count = detections_.size();
     try {
       const auto extent = read_records(tools, limit, count, detections_);
@@ -259,7 +164,7 @@ class ResultsReader {
         take_block(guesses_[taken_], *tools, (first_block + taken_ + 1) * block_bytes_);
       idle_.push_back(std::move(tools));
     });
-    if (!has_ended_) throw_cut_off();
+    if (!has_ended_) throw_cut_off(detections_.size());
   }
 
   std::unique_ptr<Tools> take_tools() {
@@ -275,7 +180,8 @@ class ResultsReader {
     return read_block(tools, block - std::min(block, kBack), block, block + block_bytes_);
   }
 
-  // Looks at the file from `begin` on; the first record is at `least`, or one is looked for where that is behind.
+  // Looks at the file from `begin` on; the first record is at `least`, or one is looked for where that is
+  // behind.
   GuessedBlock read_block(Tools& tools, std::size_t begin, std::size_t least, std::size_t limit) const {
     GuessedBlock block;
     block.is_done = true;
@@ -292,7 +198,7 @@ class ResultsReader {
   }
 
   // The first "}, {" whose '{' is at `least` or behind.
-  static bool find_record(Window& window, std::size_t least) {
+  static bool find_record(FileWindow& window, std::size_t least) {
     const char* const first = window.at();
     const auto skip_back = [first](const char* at) {
       while (at > first && (at[-1] == ' ' || at[-1] == '\n' || at[-1] == '\r' || at[-1] == '\t')) --at;

@@ -1,5 +1,5 @@
-// A stable sort by score, highest first, for many scores that spread over a range: they are dealt into as many
-// buckets as there are scores, and few are left to sort in each.
+// A stable sort by score, highest first, for many scores that spread over a range: they are dealt into as
+// many buckets as there are scores, and few are left to sort in each.
 #pragma once
 
 #include <algorithm>

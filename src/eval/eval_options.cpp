@@ -32,24 +32,24 @@ struct OptionTable {
          "limits of detections of an image and category, ascending")  //
         ("iou-thresholds", text("0.5:0.95:10", "LIST"),
          "numbers with commas between, or FIRST:LAST:COUNT for COUNT numbers as numpy.linspace makes them")  //
-        ("recall-thresholds", text("0:1:101", "LIST"), "the same, ascending")                                //
+        ("recall-thresholds", text("0:1:101", "LIST"), "the same, ascending")  //
         ("area-ranges", text("all:0:1e10,small:0:1024,medium:1024:9216,large:9216:1e10", "LIST"),
          "NAME:LOW:HIGH in square pixels, both ends inside; the twelve lines show all, small, medium and "
-         "large")                                                                             //
-        ("categories", text("", "LIST"), "only these, names or ids with commas between")      //
-        ("images", text("", "LIST|FILE"), "only these, ids with commas between or in a file") //
-        ("class-agnostic", "boxes of all categories as of one (useCats = 0)")                 //
+         "large")                                                                              //
+        ("categories", text("", "LIST"), "only these, names or ids with commas between")       //
+        ("images", text("", "LIST|FILE"), "only these, ids with commas between or in a file")  //
+        ("class-agnostic", "boxes of all categories as of one (useCats = 0)")                  //
         ("ignore-unknown",
          "leave out and count detections of images that are not in the ground truth, instead of failing");
-    output.add_options()                                                               //
-        ("per-category", "a table of AP by category")                                  //
-        ("json", text("", "FILE"), "all numbers in full precision")                    //
-        ("arrays", "put the arrays precision, recall and scores into the JSON too")    //
+    output.add_options()                                                             //
+        ("per-category", "a table of AP by category")                                //
+        ("json", text("", "FILE"), "all numbers in full precision")                  //
+        ("arrays", "put the arrays precision, recall and scores into the JSON too")  //
         ("plot", text("", "FILE"), "precision over recall as an SVG, the mean over categories");
-    other.add_options()                                                                     //
-        ("split", text("val", "SPLIT"), "of a folder of shards: val or train")              //
+    other.add_options()                                                         //
+        ("split", text("val", "SPLIT"), "of a folder of shards: val or train")  //
         ("threads", po::value<int>()->default_value(0, "all cores; 1 under mpirun")->value_name("N"),
-         "threads of each process")         //
+         "threads of each process")             //
         ("help,h", "print this text and stop")  //
         ("version", "print versions and stop");
     hidden.add_options()("files", po::value<std::vector<std::string>>(), "");
@@ -81,10 +81,12 @@ struct OptionTable {
 
   std::string help() const {
     std::ostringstream help;
-    help << "Evaluates detections as pycocotools does, to the last bit: the twelve numbers of COCO for boxes.\n"
+    help << "Evaluates detections as pycocotools does, to the last bit: the twelve numbers of COCO for "
+            "boxes.\n"
             "  ssd_eval instances_val2017.json results.json\n"
             "  ssd_eval /scratch/shards results.json       (the validation set of a folder of shards)\n"
-            "  mpirun -np 4 ssd_eval ...                   (the same numbers, images shared among the ranks)\n\n"
+            "  mpirun -np 4 ssd_eval ...                   (the same numbers, images shared among the "
+            "ranks)\n\n"
          << visible()
          << "\n-1 stands where there is no ground truth. Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
     return help.str();

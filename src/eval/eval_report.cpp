@@ -1,7 +1,7 @@
 #include "eval/eval_report.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.hpp"
@@ -71,7 +71,8 @@ Plot precision_recall_plot(const EvaluationResult& result) {
   constexpr std::size_t kMostCurves = 5;
   const auto& parameters = result.parameters;
   const auto& ranges = parameters.area_ranges;
-  const auto all = std::find_if(ranges.begin(), ranges.end(), [](const auto& range) { return range.label == "all"; });
+  const auto all =
+      std::find_if(ranges.begin(), ranges.end(), [](const auto& range) { return range.label == "all"; });
   const auto a = all == ranges.end() ? 0 : static_cast<std::size_t>(all - ranges.begin());
   const auto m = parameters.max_detections.size() - 1;
   const auto t_count = parameters.iou_thresholds.size();
@@ -94,7 +95,8 @@ Plot precision_recall_plot(const EvaluationResult& result) {
         sum += precision;
         ++count;
       }
-      if (count != 0) series.points.push_back({parameters.recall_thresholds[r], sum / static_cast<double>(count)});
+      if (count != 0)
+        series.points.push_back({parameters.recall_thresholds[r], sum / static_cast<double>(count)});
     }
     plot.series.push_back(std::move(series));
   }

@@ -23,13 +23,13 @@ struct EvalReport {
   std::vector<std::string> warnings;
 };
 
-// {"stats": {"AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"}, ...}: the
-// names of AR are those of the limits of detections. Doubles are written so that they read back the same.
+// {"stats": {"AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"}, ...}:
+// the names of AR are those of the limits of detections. Doubles are written so that they read back the same.
 enum class ReportArrays { leave_out, put_in };
 void write_report(const std::filesystem::path& path, const EvalReport& report, ReportArrays arrays);
 
-// Precision over recall at some of the IoU thresholds: the mean over categories with ground truth, areas "all"
-// (the first range where there is none of that name), the largest limit of detections.
+// Precision over recall at some of the IoU thresholds: the mean over categories with ground truth, areas
+// "all" (the first range where there is none of that name), the largest limit of detections.
 Plot precision_recall_plot(const EvaluationResult& result);
 
 }  // namespace ssd

@@ -63,7 +63,8 @@ class EvaluationRun {
   OwnPart read_and_match() const {
     // One after the other where there is one thread: then the results are not in memory yet.
     const auto policy = threads_ > 1 ? std::launch::async : std::launch::deferred;
-    auto reading = std::async(policy, [this] { return read_ground_truth(options_.ground_truth, options_.split); });
+    auto reading =
+        std::async(policy, [this] { return read_ground_truth(options_.ground_truth, options_.split); });
     if (policy == std::launch::deferred) reading.wait();
     auto detections = read_results();
     auto set = reading.get();
@@ -90,8 +91,8 @@ class EvaluationRun {
 
   LeftOut keep_own(const AnnotationSet& set, const EvaluationScope& scope,
                    std::vector<Detection>& detections) const {
-    const bool has_all = scope.image_ids.size() == set.images.size() &&
-                         scope.category_ids.size() == set.categories.size();
+    const bool has_all =
+        scope.image_ids.size() == set.images.size() && scope.category_ids.size() == set.categories.size();
     if (has_all && !options_.ignores_unknown_images) return {};  // match_images refuses and counts
     const auto unknown = options_.ignores_unknown_images ? UnknownImages::leave_out : UnknownImages::refuse;
     return keep_detections(set, scope, unknown, detections);
@@ -122,9 +123,10 @@ class EvaluationRun {
   static void add_counted_warnings(EvalReport& report) {
     const auto add = [&report](std::size_t count, const char* what) {
       if (count == 0) return;
-      report.warnings.push_back(fmt::format("{} of {} detections are of {} that are not in the ground truth; "
-                                            "they do not count",
-                                            count, report.detection_count, what));
+      report.warnings.push_back(
+          fmt::format("{} of {} detections are of {} that are not in the ground truth; "
+                      "they do not count",
+                      count, report.detection_count, what));
     };
     add(report.unknown_image_count, "images");
     add(report.result.unknown_category_count, "categories");
@@ -136,12 +138,14 @@ class EvaluationRun {
 };
 
 void publish(const EvalReport& report, const EvalOptions& options) {
-  for (const auto& warning : report.warnings) log_warning("{}", warning);
   if (!options.json.empty()) {
     write_report(options.json, report,
                  options.json_has_arrays ? ReportArrays::put_in : ReportArrays::leave_out);
   }
   if (!options.plot.empty()) write_plot(options.plot, precision_recall_plot(report.result));
+  for (const auto& warning : report.warnings) log_warning("{}", warning);
+  if (std::find(report.summary.begin(), report.summary.end(), -1) != report.summary.end())
+    log_info("note: -1.000 says that there is no ground truth of this kind");
   auto text = format_summary(report.result.parameters, report.summary);
   if (options.shows_categories) text += "\n" + format_category_table(report.categories);
   const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;

@@ -1,7 +1,7 @@
-// The work of ssd_eval: reads ground truth and results, matches, accumulates, prints and writes. Under mpirun every rank
-// reads both and matches its share of the images; rank 0 accumulates and speaks. The numbers are the same, bit
-// for bit, for any number of ranks and threads.
-// Both are collective, and throw AgreedFailure on every rank where something failed on one.
+// The work of ssd_eval: reads ground truth and results, matches, accumulates, prints and writes. Under mpirun
+// every rank reads both and matches its share of the images; rank 0 accumulates and speaks. The numbers are
+// the same, bit for bit, for any number of ranks and threads. Both are collective, and throw AgreedFailure on
+// every rank where something failed on one.
 #pragma once
 
 #include <optional>

@@ -43,9 +43,9 @@ std::vector<ImageId> wanted_images(const std::string& text) {
     const auto word = std::string_view(list).substr(begin, end - begin);
     const auto id = integer_of(word);
     if (!id) {
-      throw UsageError(is_file ? fmt::format("--images '{}': '{}' in it is not an image id", text, word)
-                               : fmt::format("--images: '{}' is not an image id, nor '{}' a file of them", word,
-                                             text));
+      throw UsageError(
+          is_file ? fmt::format("--images '{}': '{}' in it is not an image id", text, word)
+                  : fmt::format("--images: '{}' is not an image id, nor '{}' a file of them", word, text));
     }
     ids.emplace_back(*id);
     begin = list.find_first_not_of(kBetween, end);

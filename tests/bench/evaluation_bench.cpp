@@ -27,7 +27,8 @@ struct Files {
 };
 
 BoxXywh draw_box(RandomStream& random) {
-  return {random.uniform() * 400, random.uniform() * 300, 1 + random.uniform() * 200, 1 + random.uniform() * 150};
+  return {random.uniform() * 400, random.uniform() * 300, 1 + random.uniform() * 200,
+          1 + random.uniform() * 150};
 }
 
 void write_truth(const std::filesystem::path& path, RandomStream& random, AnnotationSet& set) {
@@ -40,9 +41,10 @@ void write_truth(const std::filesystem::path& path, RandomStream& random, Annota
   for (int i = 0; i < kImages * kBoxes; ++i) {
     const auto box = draw_box(random);
     const auto category = 1 + random.below(kClasses);
-    text += fmt::format(R"({}{{"id":{},"image_id":{},"category_id":{},"bbox":[{}],"iscrowd":0}})", i == 0 ? "" : ",",
-                        i + 1, 1 + i / kBoxes, category, fmt::join(box, ","));
-    set.annotations.push_back({i + 1, ImageId(1 + i / kBoxes), CategoryId(category), box, box[2] * box[3], false});
+    text += fmt::format(R"({}{{"id":{},"image_id":{},"category_id":{},"bbox":[{}],"iscrowd":0}})",
+                        i == 0 ? "" : ",", i + 1, 1 + i / kBoxes, category, fmt::join(box, ","));
+    set.annotations.push_back(
+        {i + 1, ImageId(1 + i / kBoxes), CategoryId(category), box, box[2] * box[3], false});
   }
   std::ofstream(path) << text << "]}";
 }
@@ -56,7 +58,8 @@ Files made_files() {
   std::vector<Detection> detections;
   for (int i = 0; i < kImages * kDetections; ++i) {
     // Half of them lie near a box of the image.
-    const auto& near = set.annotations[static_cast<std::size_t>(i / kDetections * kBoxes) + random.below(kBoxes)];
+    const auto& near =
+        set.annotations[static_cast<std::size_t>(i / kDetections * kBoxes) + random.below(kBoxes)];
     Detection detection{near.image_id, near.category_id, near.bbox_xywh, random.uniform()};
     for (auto& value : detection.bbox_xywh) value += random.uniform() * 20;
     if (random.below(2) == 0) detection.category_id = CategoryId(1 + random.below(kClasses));
@@ -104,8 +107,8 @@ const Inputs& inputs() {
 }
 
 void count_detections(benchmark::State& state) {
-  state.counters["detections/s"] =
-      benchmark::Counter(static_cast<double>(inputs().detections.size()), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["detections/s"] = benchmark::Counter(static_cast<double>(inputs().detections.size()),
+                                                      benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void read_truth(benchmark::State& state) {
@@ -147,7 +150,8 @@ BENCHMARK(summary)->Unit(benchmark::kMillisecond);
 void whole_in_memory(benchmark::State& state) {
   const auto& all = inputs();
   for (auto _ : state) {
-    const auto evaluation = evaluate(all.parameters, all.set, all.detections, static_cast<int>(state.range(0)));
+    const auto evaluation =
+        evaluate(all.parameters, all.set, all.detections, static_cast<int>(state.range(0)));
     benchmark::DoNotOptimize(summarize(evaluation.result));
   }
   count_detections(state);

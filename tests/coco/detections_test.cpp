@@ -91,12 +91,16 @@ TEST_F(DetectionsTest, that_are_not_right_are_named) {
   EXPECT_EQ(error_of(R"([{"image_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])"),
             "FILE: detection [0] has no category_id");
   // More digits than simdjson reads right where it takes any kind of number.
-  EXPECT_EQ(error_of(R"([{"image_id": 90.1234567890123456789012, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])"),
-            "FILE: detection [0]: image_id is 90.12345678901235, but must be a whole number of 64 bits "
-            "(decimals: up to 2^53)");
+  EXPECT_EQ(
+      error_of(
+          R"([{"image_id": 90.1234567890123456789012, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])"),
+      "FILE: detection [0]: image_id is 90.12345678901235, but must be a whole number of 64 bits "
+      "(decimals: up to 2^53)");
   EXPECT_EQ(error_of("[7]"), "FILE: detection [0] is not an object");
-  EXPECT_EQ(error_of(R"({"images": []})"),
-            "FILE is not a COCO results file: its top is not an array of detections");
+  EXPECT_EQ(
+      error_of(R"({"images": []})"),
+      "FILE is not a COCO results file: its top is not an array of detections, but an object; an annotation "
+      "file, perhaps?");
   EXPECT_EQ(error_of("5"), "FILE is not a COCO results file: its top is not an array of detections");
 }
 
@@ -144,13 +148,19 @@ TEST_F(DetectionsTest, T3_14_come_back_as_the_same_doubles) {
   }
 }
 
-// Numbers of all lengths and forms, in records that are read in one pass and in ones that are not (an id with a
-// point): as strtod reads them.
+// Numbers of all lengths and forms, in records that are read in one pass and in ones that are not (an id with
+// a point): as strtod reads them.
 TEST_F(DetectionsTest, numbers_are_correctly_rounded_whatever_their_form) {
   RandomStream random(6, RandomPurpose::test, 0, 0);
-  std::vector<std::string> numbers{"0.12345678901234567890125", "0.00000000000000000000012345678901234567890125",
-                                   "1e-400", "9007199254740993", "9007199254740992.999999999999999999999", "-0",
-                                   "179769313486231570000000000000000000000e270", "2.2250738585072011e-308", "1E+2"};
+  std::vector<std::string> numbers{"0.12345678901234567890125",
+                                   "0.00000000000000000000012345678901234567890125",
+                                   "1e-400",
+                                   "9007199254740993",
+                                   "9007199254740992.999999999999999999999",
+                                   "-0",
+                                   "179769313486231570000000000000000000000e270",
+                                   "2.2250738585072011e-308",
+                                   "1E+2"};
   for (int i = 0; i < 3000; ++i) {
     const double size = std::ldexp(random.uniform(), static_cast<int>(random.below(60)) - 40);
     const auto digits = 1 + random.below(30);
@@ -183,8 +193,12 @@ TEST_F(DetectionsTest, are_the_same_for_any_blocks_and_threads) {
     const char* misleading = i % 5 == 0   ? R"("parts": [{"a": 1}, {"image_id": 7}],)"
                              : i % 7 == 0 ? R"("note": "}, {\"image_id\": 8",)"
                                           : "";
-    text += fmt::format("{}{{{} \"score\" : 0.{},\n\"image_id\":{}, \"bbox\" : [ 1, 2 ,3,{}], \"category_id\": 1 {}}}",
-                        i == 0 ? "" : i % 3 == 0 ? " ,\n\n " : ", ", misleading, i, i, i, i % 11 == 0 ? "\t\t" : "");
+    text += fmt::format(
+        "{}{{{} \"score\" : 0.{},\n\"image_id\":{}, \"bbox\" : [ 1, 2 ,3,{}], \"category_id\": 1 {}}}",
+        i == 0       ? ""
+        : i % 3 == 0 ? " ,\n\n "
+                     : ", ",
+        misleading, i, i, i, i % 11 == 0 ? "\t\t" : "");
   }
   text += " ]\n ";
   const auto whole = read(text);
@@ -192,8 +206,9 @@ TEST_F(DetectionsTest, are_the_same_for_any_blocks_and_threads) {
   for (std::size_t block = 1; block < 3 * text.size(); block = block < 300 ? block + 7 : block * 2) {
     for (const int threads : {1, 2, 4}) {
       std::size_t told = 0;
-      const auto again = read_detections(
-          path_, {.threads = threads, .block_bytes = block, .on_progress = [&](std::size_t count) { told += count; }});
+      const auto again = read_detections(path_, {.threads = threads,
+                                                 .block_bytes = block,
+                                                 .on_progress = [&](std::size_t count) { told += count; }});
       EXPECT_EQ(told, whole.size());
       ASSERT_EQ(again.size(), whole.size()) << block;
       for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -208,8 +223,8 @@ TEST_F(DetectionsTest, are_the_same_for_any_blocks_and_threads) {
 TEST_F(DetectionsTest, an_error_names_the_same_record_for_any_blocks_and_threads) {
   std::string text = "[";
   for (int i = 0; i < 100; ++i) {
-    text += fmt::format(R"({}{{"image_id":{},"category_id":1,"bbox":[0,0,1,1],"score":{}}})", i == 0 ? "" : ",", i,
-                        i == 57 || i == 80 ? "\"high\"" : "0.5");
+    text += fmt::format(R"({}{{"image_id":{},"category_id":1,"bbox":[0,0,1,1],"score":{}}})",
+                        i == 0 ? "" : ",", i, i == 57 || i == 80 ? "\"high\"" : "0.5");
   }
   text += "]";
   std::ofstream(path_, std::ios::binary) << text;
@@ -219,8 +234,9 @@ TEST_F(DetectionsTest, an_error_names_the_same_record_for_any_blocks_and_threads
         read_detections(path_, {.threads = threads, .block_bytes = block, .on_progress = {}});
         FAIL() << "read";
       } catch (const Error& error) {
-        EXPECT_EQ(error.what(), fmt::format("'{}': detection [57]: score is \"high\", but must be a finite number",
-                                            path_.string()));
+        EXPECT_EQ(error.what(),
+                  fmt::format("'{}': detection [57]: score is \"high\", but must be a finite number",
+                              path_.string()));
       }
     }
   }

@@ -107,7 +107,8 @@ std::uint32_t case_count() {
   return std::getenv("SSD_TEST_LONG") != nullptr ? 50000 : 1000;
 }
 
-// Boxes of all categories as of one: by category, then in the order of the file (pycocotools with useCats = 0).
+// Boxes of all categories as of one: by category, then in the order of the file (pycocotools with useCats =
+// 0).
 template <class Box>
 std::vector<Box> without_categories(std::vector<Box> boxes) {
   std::stable_sort(boxes.begin(), boxes.end(),
@@ -119,7 +120,8 @@ std::vector<Box> without_categories(std::vector<Box> boxes) {
 TEST(Evaluator, without_categories_agrees_with_a_plain_evaluator_of_one_category) {
   for (std::uint32_t number = 0; number < case_count() / 4; ++number) {
     RandomCase random(number);
-    // The plain evaluator looks categories up by id, so ids used twice would mix them before they are dropped.
+    // The plain evaluator looks categories up by id, so ids used twice would mix them before they are
+    // dropped.
     for (std::size_t i = 0; i < random.set.annotations.size(); ++i)
       random.set.annotations[i].id = static_cast<std::int64_t>(i) + 1;
     auto one_category = random.set;
@@ -129,11 +131,13 @@ TEST(Evaluator, without_categories_agrees_with_a_plain_evaluator_of_one_category
         reference_evaluation(random.parameters, one_category, without_categories(random.detections));
     auto parameters = random.parameters;
     parameters.use_categories = false;
-    const auto result = evaluate(parameters, random.set, random.detections, 1 + static_cast<int>(number % 3)).result;
+    const auto result =
+        evaluate(parameters, random.set, random.detections, 1 + static_cast<int>(number % 3)).result;
     ASSERT_EQ(result.precision, expected.precision) << "case " << number;
     ASSERT_EQ(result.recall, expected.recall) << "case " << number;
     ASSERT_EQ(result.scores, expected.scores) << "case " << number;
-    ASSERT_EQ(evaluate_in_parts(parameters, random.set, random.detections, 1 + number % 5).scores, expected.scores);
+    ASSERT_EQ(evaluate_in_parts(parameters, random.set, random.detections, 1 + number % 5).scores,
+              expected.scores);
   }
 }
 

@@ -56,8 +56,9 @@ TEST(ScoreSorter, sorts_as_a_stable_sort_does) {
       if (kind == 1) score = 0.1 * random.below(5);          // ties
       if (kind == 2) score = score * score * score * score;  // crowded at one end
       if (kind == 3) score = 0.25;
-      if (kind == 4) score = random.below(2) == 0 ? 1e308 * (score - 0.5) * 2 : score;  // a range that overflows
-      if (kind == 5) score = random.below(50) == 0 ? 1e9 : score * 1e-9;  // all but a few in one bucket
+      if (kind == 4)
+        score = random.below(2) == 0 ? 1e308 * (score - 0.5) * 2 : score;  // a range that overflows
+      if (kind == 5) score = random.below(50) == 0 ? 1e9 : score * 1e-9;   // all but a few in one bucket
       records[i] = {score, static_cast<int>(i)};
     }
     auto expected = records;

@@ -24,7 +24,8 @@ namespace {
 class MemoryFile {
  public:
   explicit MemoryFile(const std::string& text) : descriptor_(::memfd_create("ssd_reader_checks", 0)) {
-    if (descriptor_ < 0 || ::write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    if (descriptor_ < 0 ||
+        ::write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       throw std::logic_error("no file in memory");
   }
   ~MemoryFile() { ::close(descriptor_); }
@@ -109,7 +110,8 @@ void drop_signs_of_zero(std::vector<Detection>& detections) {
   }
 }
 
-// Twice the same key in one record: what was read first may be wrong, and is not looked at by the other library.
+// Twice the same key in one record: what was read first may be wrong, and is not looked at by the other
+// library.
 bool may_have_repeated_keys(const std::string& text, std::size_t detections) {
   std::size_t keys = 0;
   for (auto at = text.find('"'); at != std::string::npos; at = text.find('"', at + 1)) ++keys;

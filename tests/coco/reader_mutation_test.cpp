@@ -1,5 +1,5 @@
-// The readers of results and annotations on files that are nearly right: pieces deleted, repeated, exchanged, bytes
-// changed. With SSD_TEST_LONG=1 for ten minutes.
+// The readers of results and annotations on files that are nearly right: pieces deleted, repeated, exchanged,
+// bytes changed. With SSD_TEST_LONG=1 for ten minutes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,9 @@ class Mutator {
   }
 
  private:
-  std::size_t place_in(const std::string& text) { return random_.below(static_cast<std::uint32_t>(text.size())); }
+  std::size_t place_in(const std::string& text) {
+    return random_.below(static_cast<std::uint32_t>(text.size()));
+  }
 
   RandomStream random_;
 };

@@ -45,11 +45,29 @@ TEST(EvalOptions, without_any_measure_what_pycocotools_does) {
 }
 
 TEST(EvalOptions, are_all_taken) {
-  const auto options =
-      options_of({"--max-dets", "1,5,300", "--iou-thresholds", "0.5,0.75", "--recall-thresholds", "0:1:11",
-                  "--area-ranges", "all:0:1e10,tiny:0:64.5", "--categories", "cat,3", "--images=-1,5",
-                  "--class-agnostic", "--ignore-unknown", "--per-category", "--json", "o.json", "--arrays",
-                  "--plot", "o.svg", "--split", "train", "--threads", "3"});
+  const auto options = options_of({"--max-dets",
+                                   "1,5,300",
+                                   "--iou-thresholds",
+                                   "0.5,0.75",
+                                   "--recall-thresholds",
+                                   "0:1:11",
+                                   "--area-ranges",
+                                   "all:0:1e10,tiny:0:64.5",
+                                   "--categories",
+                                   "cat,3",
+                                   "--images=-1,5",
+                                   "--class-agnostic",
+                                   "--ignore-unknown",
+                                   "--per-category",
+                                   "--json",
+                                   "o.json",
+                                   "--arrays",
+                                   "--plot",
+                                   "o.svg",
+                                   "--split",
+                                   "train",
+                                   "--threads",
+                                   "3"});
   EXPECT_THAT(options.parameters.max_detections, ElementsAre(1, 5, 300));
   EXPECT_THAT(options.parameters.iou_thresholds, ElementsAre(0.5, 0.75));
   EXPECT_EQ(options.parameters.recall_thresholds, linspace(0, 1, 11));
@@ -99,7 +117,8 @@ TEST(WantedImages, come_from_the_text_or_from_a_file) {
   write_text(file, "1\n22\r\n333\n");
   EXPECT_THAT(wanted_images(file), ElementsAre(ImageId(1), ImageId(22), ImageId(333)));
   write_text(file, "1\nx2\n");
-  EXPECT_THAT(message_of<UsageError>([&] { wanted_images(file); }), HasSubstr("'x2' in it is not an image id"));
+  EXPECT_THAT(message_of<UsageError>([&] { wanted_images(file); }),
+              HasSubstr("'x2' in it is not an image id"));
   write_text(file, " \n");
   EXPECT_THAT(message_of<UsageError>([&] { wanted_images(file); }), HasSubstr("there is no image id in it"));
   EXPECT_EQ(message_of<UsageError>([&] { wanted_images("no.txt"); }),
@@ -109,7 +128,8 @@ TEST(WantedImages, come_from_the_text_or_from_a_file) {
 TEST(WantedCategories, are_names_or_ids) {
   AnnotationSet set;
   set.categories = {{CategoryId(3), "cat"}, {CategoryId(1), "3"}};
-  EXPECT_THAT(wanted_categories({"cat", "1", "3"}, set), ElementsAre(CategoryId(3), CategoryId(1), CategoryId(1)));
+  EXPECT_THAT(wanted_categories({"cat", "1", "3"}, set),
+              ElementsAre(CategoryId(3), CategoryId(1), CategoryId(1)));
   EXPECT_EQ(message_of<UsageError>([&] { wanted_categories({"dog"}, set); }),
             "--categories: 'dog' is not a category of the ground truth");
 }

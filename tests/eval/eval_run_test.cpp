@@ -1,5 +1,5 @@
-// Every evaluation case of tests/data through ssd_eval's own path, on 1, 2 and 4 ranks and with 1 and 2 threads:
-// the bits of pycocotools.
+// Every evaluation case of tests/data through ssd_eval's own path, on 1, 2 and 4 ranks and with 1 and 2
+// threads: the bits of pycocotools.
 #include "eval/eval_run.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +60,9 @@ class EvalRun : public testing::Test {
   }
 
   // A folder that all ranks know, of rank 0.
-  std::filesystem::path shared(const TemporaryFolder& folder) const { return world.broadcast(folder.path().string()); }
+  std::filesystem::path shared(const TemporaryFolder& folder) const {
+    return world.broadcast(folder.path().string());
+  }
 
   MpiComm world;
 };
@@ -104,7 +106,8 @@ TEST_F(EvalRun, of_shards_equals_that_of_the_json) {
       const auto box = {1.5 * i, 4.0, 20.0, 10.25};
       truth["annotations"].push_back(
           {{"id", 10 * i}, {"image_id", i}, {"category_id", 7}, {"bbox", box}, {"iscrowd", 0}});
-      results.push_back({{"image_id", i}, {"category_id", 7}, {"bbox", {1.0 * i, 4.0, 20.0, 9.0}}, {"score", .1 * i}});
+      results.push_back(
+          {{"image_id", i}, {"category_id", 7}, {"bbox", {1.0 * i, 4.0, 20.0, 9.0}}, {"score", .1 * i}});
       results.push_back({{"image_id", i}, {"category_id", 3}, {"bbox", box}, {"score", .3}});
     }
     write_text(path / "truth.json", truth.dump());

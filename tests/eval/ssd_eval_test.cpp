@@ -53,7 +53,8 @@ class SsdEval : public testing::Test {
                         {"id": 2, "image_id": 2, "category_id": 2, "bbox": [0, 0, 40, 40], "iscrowd": 0}]})");
   }
   static std::string record(int image, int category, const char* score = "0.9") {
-    return fmt::format(R"({{"image_id":{},"category_id":{},"bbox":[0,0,40,40],"score":{}}})", image, category, score);
+    return fmt::format(R"({{"image_id":{},"category_id":{},"bbox":[0,0,40,40],"score":{}}})", image, category,
+                       score);
   }
   TemporaryFolder folder;
 };
@@ -82,8 +83,8 @@ TEST_F(SsdEval, writes_all_numbers_as_json) {
     names.push_back(name);
     stats.push_back(value);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs",
-                                             "ARm", "ARl"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10",
+                                             "AR100", "ARs", "ARm", "ARl"}));
   EXPECT_EQ(stats, expected["stats"].get<std::vector<double>>());
   EXPECT_EQ(written["arrays"]["precision_shape"], (std::vector<int>{10, 101, 80, 4, 3}));
   EXPECT_EQ(written["arrays"]["recall"].size(), 10U * 80 * 4 * 3);
@@ -122,18 +123,32 @@ TEST_F(SsdEval, T3_04_other_limits_of_detections_give_numbers) {
 }
 
 TEST_F(SsdEval, T3_08_detections_of_unknown_images_are_refused_or_left_out_on_request) {
-  const auto results = write("results.json", "[" + record(1, 1) + "," + record(77, 1) + "," + record(2, 9) + "]");
+  const auto results =
+      write("results.json", "[" + record(1, 1) + "," + record(77, 1) + "," + record(2, 9) + "]");
   for (const int ranks : {1, 2}) {
     const auto refused = ranks == 1 ? run_eval({truth(), results}) : run_ranks(ranks, {truth(), results});
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_EQ(refused.out, "");
-    EXPECT_THAT(refused.err, HasSubstr("1 of 3 detections belong to images that are not in the ground truth (ids 77)"));
-    EXPECT_EQ(refused.err.find("error: "), refused.err.rfind("error: ")) << "one rank speaks: " << refused.err;
+    EXPECT_THAT(refused.err,
+                HasSubstr("1 of 3 detections belong to images that are not in the ground truth (ids 77)"));
+    EXPECT_EQ(refused.err.find("error: "), refused.err.rfind("error: "))
+        << "one rank speaks: " << refused.err;
   }
   const auto run = run_eval({truth(), results, "--ignore-unknown"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_EQ(run.err, "warning: 1 of 3 detections are of images that are not in the ground truth; they do not count\n"
-                     "warning: 1 of 3 detections are of categories that are not in the ground truth; they do not count\n");
+  EXPECT_THAT(
+      run.err,
+      StartsWith(
+          "warning: 1 of 3 detections are of images that are not in the ground truth; they do not count\n"
+          "warning: 1 of 3 detections are of categories that are not in the ground truth; they do not "
+          "count\n"));
+}
+
+TEST_F(SsdEval, T3_02_minus_one_is_explained_where_it_stands) {
+  const auto results = write("results.json", "[" + record(1, 1) + "]");
+  const auto run = run_eval({truth(), results});
+  EXPECT_THAT(run.out, HasSubstr("area= large | maxDets=100 ] = -1.000"));
+  EXPECT_EQ(run.err, "note: -1.000 says that there is no ground truth of this kind\n");
 }
 
 TEST_F(SsdEval, bad_files_and_options_are_one_line_and_an_exit_code) {
@@ -153,7 +168,9 @@ TEST_F(SsdEval, bad_files_and_options_are_one_line_and_an_exit_code) {
        1,
        "detection [1]: score is NaN, but must be a finite number"},
       {{truth(), write("cut.json", "[" + record(1, 1) + ",")}, 1, "is not valid JSON or is cut off"},
-      {{truth(), good, "--categories", "horse"}, 2, "--categories: 'horse' is not a category of the ground truth"},
+      {{truth(), good, "--categories", "horse"},
+       2,
+       "--categories: 'horse' is not a category of the ground truth"},
       {{truth(), good, "--categories", "12"}, 1, "category 12 is not in the ground truth, which has 3"},
       {{truth(), good, "--images", "5"}, 1, "image 5 is not in the ground truth, which has 2"},
       {{truth(), good, "--json", "/nowhere/out.json"}, 1, "/nowhere"},
