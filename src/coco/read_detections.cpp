@@ -37,8 +37,8 @@ struct Extent {
 };
 
 struct GuessedBlock {
+  bool is_done = false;  // a thread has tried it
   bool is_read = false;  // false: no record was found, or something is wrong
-  bool is_done = false;
   Extent extent;
   std::vector<Detection> detections;
 };
@@ -224,19 +224,15 @@ class ResultsReader {
 
   // In the order of the blocks.
   void take_block(GuessedBlock& guess, Tools& tools, std::size_t limit) {
-    if (has_ended_ || next_ >= limit) {
-      guess = {};
-      guess.is_done = true;
-      return;
+    if (!has_ended_ && next_ < limit) {
+      if (guess.is_read && guess.extent.begin == next_) {
+        detections_.insert(detections_.end(), guess.detections.begin(), guess.detections.end());
+        go_on(guess.extent, guess.detections.size());
+      } else {
+        read_here(tools, limit);
+      }
     }
-    if (guess.is_read && guess.extent.begin == next_) {
-      detections_.insert(detections_.end(), guess.detections.begin(), guess.detections.end());
-      go_on(guess.extent, guess.detections.size());
-    } else {
-      read_here(tools, limit);
-    }
-    guess = {};
-    guess.is_done = true;
+    guess.detections = {};  // its memory is free
   }
 
   InputFile file_;
