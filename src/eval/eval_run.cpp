@@ -76,6 +76,12 @@ class EvaluationRun {
     part.detection_count = detections.size();
     auto truth = ground_truth_of(options_.parameters, set, scope);
     part.warnings = std::move(truth.warnings);
+    const auto warn = [&part, &set](std::size_t count, const char* text) {
+      if (count != 0)
+        part.warnings.push_back(fmt::format("{} of {} annotations {}", count, set.annotations.size(), text));
+    };
+    warn(set.missing_area_count, "have no area; width x height is taken for it");
+    warn(set.missing_iscrowd_count, "have no iscrowd; they are taken for single objects");
     if (world_.world_size() > 1) {
       scope.image_ids = share_of(scope.image_ids, world_.rank(), world_.world_size());
       keep_boxes(scope.image_ids, truth.boxes);

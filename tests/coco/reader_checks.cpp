@@ -125,6 +125,7 @@ void check_results_text(const std::string& text) {
   auto whole = read(file.path(), {});
   expect_same(whole, read(file.path(), {.threads = 1, .block_bytes = 50, .on_progress = {}}), "small blocks");
   expect_same(whole, read(file.path(), {.threads = 3, .block_bytes = 70, .on_progress = {}}), "threads");
+  if (text.find('\0') != std::string::npos) return;  // to the other library the end of the text
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) return;
   auto expected = detections_of(json);

@@ -138,7 +138,7 @@ TEST_F(EvalRun, unknown_images_and_categories_are_counted_once_whatever_the_numb
     write_text(path / "truth.json",
                R"({"images": [{"id": 0}, {"id": 1}, {"id": 2}, {"id": 3}, {"id": 4}],
                    "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
-                   "annotations": [{"id": 1, "image_id": 3, "category_id": 1, "bbox": [0, 0, 9, 9], "iscrowd": 0}]})");
+                   "annotations": [{"id": 1, "image_id": 3, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}]})");
     std::string results = "[";
     for (const int image : {0, 1, 2, 3, 4, 8, 9}) {
       for (const int category : {1, 2, 5}) {

@@ -49,8 +49,8 @@ class SsdEval : public testing::Test {
   std::string truth() const {
     return write("truth.json", R"({"images": [{"id": 1}, {"id": 2}],
         "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}, {"id": 3, "name": "bird"}],
-        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 40], "iscrowd": 0},
-                        {"id": 2, "image_id": 2, "category_id": 2, "bbox": [0, 0, 40, 40], "iscrowd": 0}]})");
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 40], "area": 1600, "iscrowd": 0},
+                        {"id": 2, "image_id": 2, "category_id": 2, "bbox": [0, 0, 40, 40], "area": 1600, "iscrowd": 0}]})");
   }
   static std::string record(int image, int category, const char* score = "0.9") {
     return fmt::format(R"({{"image_id":{},"category_id":{},"bbox":[0,0,40,40],"score":{}}})", image, category,
@@ -149,6 +149,17 @@ TEST_F(SsdEval, T3_02_minus_one_is_explained_where_it_stands) {
   const auto run = run_eval({truth(), results});
   EXPECT_THAT(run.out, HasSubstr("area= large | maxDets=100 ] = -1.000"));
   EXPECT_EQ(run.err, "note: -1.000 says that there is no ground truth of this kind\n");
+}
+
+TEST_F(SsdEval, annotations_without_area_or_iscrowd_are_counted_and_evaluated) {
+  const auto bare = write("bare.json", R"({"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}],
+      "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 40]}]})");
+  const auto run = run_eval({bare, write("results.json", "[" + record(1, 1) + "]")});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("area=medium | maxDets=100 ] = 1.000"));
+  EXPECT_THAT(run.err,
+              StartsWith("warning: 1 of 1 annotations have no area; width x height is taken for it\n"
+                         "warning: 1 of 1 annotations have no iscrowd; they are taken for single objects\n"));
 }
 
 TEST_F(SsdEval, bad_files_and_options_are_one_line_and_an_exit_code) {
