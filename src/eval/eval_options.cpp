@@ -17,7 +17,12 @@ constexpr unsigned kHelpColumns = 100;
 constexpr int kMostThreads = 1024;
 
 po::typed_value<std::string>* text(const char* value, const char* name) {
-  return po::value<std::string>()->default_value(value, *value == '\0' ? "none" : value)->value_name(name);
+  return po::value<std::string>()->default_value(value)->value_name(name);
+}
+
+// Empty unless given; shown: what --help says of that.
+po::typed_value<std::string>* optional_text(const char* shown, const char* name) {
+  return po::value<std::string>()->default_value("", shown)->value_name(name);
 }
 
 struct OptionTable {
@@ -35,17 +40,17 @@ struct OptionTable {
         ("recall-thresholds", text("0:1:101", "LIST"), "the same, ascending")  //
         ("area-ranges", text("all:0:1e10,small:0:1024,medium:1024:9216,large:9216:1e10", "LIST"),
          "NAME:LOW:HIGH in square pixels, both ends inside; the twelve lines show all, small, medium and "
-         "large")                                                                              //
-        ("categories", text("", "LIST"), "only these, names or ids with commas between")       //
-        ("images", text("", "LIST|FILE"), "only these, ids with commas between or in a file")  //
-        ("class-agnostic", "boxes of all categories as of one (useCats = 0)")                  //
+         "large")                                                                                          //
+        ("categories", optional_text("all", "LIST"), "only these, names or ids with commas between")       //
+        ("images", optional_text("all", "LIST|FILE"), "only these, ids with commas between or in a file")  //
+        ("class-agnostic", "boxes of all categories as of one (useCats = 0)")                              //
         ("ignore-unknown",
          "leave out and count detections of images that are not in the ground truth, instead of failing");
     output.add_options()                                                             //
         ("per-category", "a table of AP by category")                                //
-        ("json", text("", "FILE"), "all numbers in full precision")                  //
+        ("json", optional_text("none", "FILE"), "all numbers in full precision")     //
         ("arrays", "put the arrays precision, recall and scores into the JSON too")  //
-        ("plot", text("", "FILE"), "precision over recall as an SVG, the mean over categories");
+        ("plot", optional_text("none", "FILE"), "precision over recall as an SVG, the mean over categories");
     other.add_options()                                                         //
         ("split", text("val", "SPLIT"), "of a folder of shards: val or train")  //
         ("threads", po::value<int>()->default_value(0, "all cores; 1 under mpirun")->value_name("N"),

@@ -104,7 +104,7 @@ class RandomCase {
 };
 
 std::uint32_t case_count() {
-  return std::getenv("SSD_TEST_LONG") != nullptr ? 50000 : 1000;
+  return std::getenv("SSD_TEST_LONG") != nullptr ? 50000 : 3000;
 }
 
 // Boxes of all categories as of one: by category, then in the order of the file (pycocotools with useCats =
