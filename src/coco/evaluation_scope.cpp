@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "coco/id_index.hpp"
+#include "coco/unknown_images.hpp"
 #include "core/error.hpp"
 
 namespace ssd {
@@ -29,17 +30,6 @@ std::vector<Id> chosen(const std::vector<Id>& all, std::span<const Id> wanted, c
                  "evaluation: {} {} is not in the ground truth, which has {}", what, id.value(), all.size());
   }
   return ids;
-}
-
-// pycocotools refuses detections of unknown images too.
-[[noreturn]] void refuse(const std::vector<ImageId>& some_unknown, std::size_t unknown_count,
-                         std::size_t detection_count) {
-  std::vector<std::int64_t> ids;
-  for (const auto id : some_unknown) ids.push_back(id.value());
-  throw Error(
-      fmt::format("{} of {} detections belong to images that are not in the ground truth (ids {}); "
-                  "do both come from the same set?",
-                  unknown_count, detection_count, fmt::join(ids, ", ")));
 }
 
 // What becomes of the detections of an image or category.
@@ -103,19 +93,12 @@ LeftOut keep_detections(const AnnotationSet& set, const EvaluationScope& scope, 
                         std::vector<Detection>& detections) {
   Fates<ImageId> images(ids_of(set.images), scope.image_ids);
   Fates<CategoryId> categories(ids_of(set.categories), scope.category_ids);
-  constexpr std::size_t kShown = 5;
-  std::vector<ImageId> some_unknown;
+  UnknownImageIds unknown_images;
   LeftOut left_out;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < detections.size(); ++i) {
     const auto image = images.of(detections[i].image_id);
-    if (image == Fate::unknown) {
-      ++left_out.unknown_images;
-      const auto id = detections[i].image_id;
-      if (some_unknown.size() < kShown &&
-          std::find(some_unknown.begin(), some_unknown.end(), id) == some_unknown.end())
-        some_unknown.push_back(id);
-    }
+    if (image == Fate::unknown) unknown_images.add(detections[i].image_id);
     if (image != Fate::kept) continue;
     const auto category = categories.of(detections[i].category_id);
     if (category == Fate::unknown) ++left_out.unknown_categories;
@@ -123,8 +106,8 @@ LeftOut keep_detections(const AnnotationSet& set, const EvaluationScope& scope, 
     if (kept != i) detections[kept] = detections[i];
     ++kept;
   }
-  if (left_out.unknown_images != 0 && unknown == UnknownImages::refuse)
-    refuse(some_unknown, left_out.unknown_images, detections.size());
+  if (unknown == UnknownImages::refuse) unknown_images.refuse_any(detections.size());
+  left_out.unknown_images = unknown_images.detection_count();
   detections.resize(kept);
   return left_out;
 }

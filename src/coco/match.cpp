@@ -9,6 +9,7 @@
 #include "coco/box_groups.hpp"
 #include "coco/id_index.hpp"
 #include "coco/parallel.hpp"
+#include "coco/unknown_images.hpp"
 #include "core/error.hpp"
 
 namespace ssd {
@@ -55,39 +56,24 @@ BoxGroups group_truths(const MatchInput& input, std::span<const ImageId> image_i
   return BoxGroups(places, image_ids.size());
 }
 
-// pycocotools refuses detections of unknown images too.
-void refuse_unknown_images(const std::vector<ImageId>& unknown, std::size_t detection_count) {
-  if (unknown.empty()) return;
-  constexpr std::size_t kShown = 5;
-  std::vector<std::int64_t> ids;
-  for (const auto id : unknown) {
-    if (ids.size() < kShown && std::find(ids.begin(), ids.end(), id.value()) == ids.end())
-      ids.push_back(id.value());
-  }
-  throw Error(
-      fmt::format("{} of {} detections belong to images that are not in the ground truth (ids {}); "
-                  "do both come from the same set?",
-                  unknown.size(), detection_count, fmt::join(ids, ", ")));
-}
-
 BoxGroups group_detections(const MatchInput& input, std::span<const ImageId> image_ids,
                            std::size_t& unknown_count) {
   Places<ImageId> images(image_ids);
   Places<CategoryId> categories(input.category_ids);
   std::vector<BoxGroups::Place> places(input.detections.size());
-  std::vector<ImageId> unknown_images;
+  UnknownImageIds unknown_images;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto& detection = input.detections[i];
     places[i] = {images.of(detection.image_id), categories.of(detection.category_id)};
     if (places[i].image == BoxGroups::kLeftOut) {
-      unknown_images.push_back(detection.image_id);
+      unknown_images.add(detection.image_id);
       continue;
     }
     SSD_VALIDATE(std::isfinite(detection.score) && is_finite(detection.bbox_xywh),
                  "detection [{}] of image {}: its score or box is not finite", i, detection.image_id.value());
     if (places[i].category == BoxGroups::kLeftOut) ++unknown_count;
   }
-  refuse_unknown_images(unknown_images, input.detections.size());
+  unknown_images.refuse_any(input.detections.size());
   return BoxGroups(places, image_ids.size());
 }
 
