@@ -2,7 +2,7 @@
 # From a fresh clone to a trained detector on real photos: sets the machine up, builds, packs the BCCD blood-cell photos
 # (tests/data/bccd, MIT), trains SSD300 with ResNet-18 from random weights on 2 MPI ranks, in half precision where the
 # processor has it, evaluates on the test photos, draws some of them with what was found, and says where everything lies.
-#   jobs/quickstart.sh [ssd_train options...]
+#   jobs/quickstart.sh
 # Environment: RESULTS (default build/quickstart), QUICKSTART_EPOCHS (default 39; 1 is a quick look), SEED (default 1).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,8 @@ ranks=2 batch=4 train_images=205
 
 say() { printf 'quickstart: %s\n' "$*" >&2; }
 
-case $epochs in ''|*[!0-9]*|0) say "error: QUICKSTART_EPOCHS=$epochs: must be a number of 1 or more"; exit 2 ;; esac
+[ $# -eq 0 ] || { say "error: '$1': it takes no arguments; for a training of your own see README.md"; exit 2; }
+case $epochs in ''|*[!0-9]*|0*) say "error: QUICKSTART_EPOCHS=$epochs: must be a number of 1 or more"; exit 2 ;; esac
 case $seed in ''|*[!0-9]*) say "error: SEED=$seed: must be a number"; exit 2 ;; esac
 
 jobs/setup.sh --programs
@@ -22,7 +23,7 @@ photos=tests/data/bccd
 mkdir -p "$results"
 
 # shellcheck source=jobs/mpi_environment.sh
-. jobs/mpi_environment.sh "$ranks"
+. jobs/mpi_environment.sh
 
 say "packing the photos into $results/shards"
 pack() { "$bin/ssd_preprocess" --split "$1" --annotations "$photos/coco/instances_$2.json" --images "$photos/JPEGImages" --force "$results/shards"; }
@@ -31,26 +32,29 @@ pack val test
 
 # Milestones, warmup and evaluations in proportion to 39 epochs of 26 iterations.
 at() { local epoch=$((epochs * $1 / 39)); echo $((epoch > 0 ? epoch : 1)); }
+milestones=("$(at 27)")
+[ "$(at 35)" -le "${milestones[0]}" ] || milestones+=("$(at 35)")
 evaluation=()
 for k in 4 9 14 19 24 29 34; do [ "$(at $k)" -ge $((epochs - 1)) ] || evaluation+=("$(at $k)"); done
 options=(
   --data "$results/shards" --backbone resnet18 --fp16 --batch-size "$batch" --eval-batch-size 8
-  --learning-rate 0.04 --warmup $((80 * epochs / 39)) --epochs "$epochs" --multistep "$(at 27)" "$(at 35)"
+  --learning-rate 0.04 --warmup $((80 * epochs / 39)) --epochs "$epochs" --multistep "${milestones[@]}"
   --evaluation "${evaluation[@]}" last --seed "$seed"
 )
 
 # How long it will take, measured on this machine.
 benchmark=$(mktemp)
+trap 'rm -f "$benchmark" "$benchmark.log"' EXIT
 mpirun -np "$ranks" "$bin/ssd_train" "${options[@]}" --mode benchmark-training --benchmark-warmup 2 --benchmark-iterations 4 \
   --json-summary "$benchmark" 2>"$benchmark.log" || { cat "$benchmark.log" >&2; exit 1; }
 rate=$(sed -n 's/.*"med_img\/sec":\([0-9.]*\).*/\1/p' "$benchmark" | tail -n 1)
 say "$(awk -v rate="$rate" -v images=$((epochs * train_images)) 'BEGIN {
-  printf "%.1f images/s here: %d images will take about %.0f minutes", rate, images, images / rate / 60 + .5 }')"
-rm -f "$benchmark" "$benchmark.log"
+  minutes = int(images / rate / 60) + 1
+  printf "%.1f images/s here: %d images will take about %d minute%s", rate, images, minutes, minutes > 1 ? "s" : "" }')"
 
 rm -f "$results/log.jsonl"
 mpirun -np "$ranks" "$bin/ssd_train" "${options[@]}" --save "$results/models" --json-summary "$results/log.jsonl" \
-  --results "$results/detections.json" --plot "$results/curves.svg" "$@"
+  --results "$results/detections.json" --plot "$results/curves.svg"
 
 # The checkpoint written last, and the first eight test photos.
 checkpoint=$(find "$results/models" -name 'epoch_*.pt' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
@@ -67,4 +71,5 @@ say "  log         $results/log.jsonl"
 say "  curves      $results/curves.svg (loss and AP over epochs)"
 say "  pictures    $results/pictures (test photos: what is true beside what was found)"
 say "  detections  $results/detections.json (COCO results of the test photos)"
-say "evaluate again: mpirun -np $ranks $bin/ssd_train --mode evaluation --backbone resnet18 --data $results/shards --checkpoint $checkpoint"
+say "evaluate again: mpirun -np $ranks $bin/ssd_train --mode evaluation --backbone resnet18 --fp16 --eval-batch-size 8 --data $results/shards --checkpoint $checkpoint"
+say "  (first, for mpirun as root or with more ranks than cores: . jobs/mpi_environment.sh)"

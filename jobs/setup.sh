@@ -32,6 +32,7 @@ packages=(
 # Root alone can start the cluster of tests/slurm.
 if [ "$tests" = yes ] && [ "$(id -u)" -eq 0 ]; then packages+=(slurm-wlm munge iproute2); fi
 
+known=yes
 # shellcheck disable=SC1091
 distribution=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown} ${VERSION_ID:-}" || echo unknown)
 case $distribution in
@@ -40,11 +41,12 @@ case $distribution in
     say 'Ubuntu 24.04: not tested; taken are the same packages, with the name of its JPEG library'
     packages=("${packages[@]/libjpeg62-turbo-dev/libjpeg-turbo8-dev}") ;;
   *)
+    known=no
     say "$distribution: only Debian 12 is set up by this script; install what these Debian packages hold:"
     say "  ${packages[*]}" ;;
 esac
 
-if command -v dpkg-query >/dev/null; then
+if [ "$known" = yes ]; then
   missing=()
   for package in "${packages[@]}"; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
@@ -71,6 +73,8 @@ fi
 # against the digest below and renamed: what lies at its final name is whole.
 torch_version=2.11.0
 root=$deps/libtorch-$torch_version
+unfinished=
+trap '[ -z "$unfinished" ] || rm -rf "$unfinished"' EXIT
 
 # fetch_wheel NAME==VERSION SHA256 FOLDER
 fetch_wheel() {
@@ -95,6 +99,7 @@ add_library() {
   local file=$1 requirement=$2 sha256=$3; shift 3
   [ ! -e "$root/lib/$file" ] || return 0
   local work; work=$(mktemp -d "$deps/tmp.XXXXXX")
+  unfinished=$work
   fetch_wheel "$requirement" "$sha256" "$work"
   unpack_libraries "$work" "$@"
   local other
@@ -109,6 +114,7 @@ else
   mkdir -p "$deps"
   if [ ! -e "$root/lib/libtorch_cpu.so" ]; then
     work=$(mktemp -d "$deps/tmp.XXXXXX")
+    unfinished=$work
     fetch_wheel "torch==$torch_version" 7aa2f9bbc6d4595ba72138026b2074be1233186150e9292865e04b7a63b8c67a "$work"
     say 'unpacking LibTorch (1 GB)'
     unzip -q "$work"/*.whl 'torch/include/*' 'torch/lib/*.so*' -d "$work"

@@ -49,9 +49,6 @@ std::vector<CheckpointItem> CheckpointItem::items() const {
   return all;
 }
 
-bool CheckpointItem::boolean() const {
-  return get<bool>("bool");
-}
 std::int64_t CheckpointItem::integer() const {
   return get<std::int64_t>("int");
 }

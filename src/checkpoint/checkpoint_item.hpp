@@ -29,7 +29,6 @@ class CheckpointItem {
   std::vector<CheckpointItem> items() const;
 
   bool is_none() const { return value_.is_none(); }
-  bool boolean() const;
   std::int64_t integer() const;
   double number() const;  // of a float or an int
   const std::string& text() const;

@@ -37,12 +37,6 @@ std::uint16_t float_to_half(float value) {
   return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112U << 10)));
 }
 
-std::uint16_t float_to_bfloat16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-}
-
 namespace {
 
 #if SSD_HAS_F16C_VARIANT

@@ -89,8 +89,6 @@ double MpiComm::reduce_all(double value, ReduceOperation operation) const {
   return value;
 }
 
-bool MpiComm::any(bool value) const { return reduce_all(std::int64_t{value}, ReduceOperation::max) != 0; }
-
 void MpiComm::broadcast_in_place(std::span<std::byte> bytes, int root) const {
   if (handle_ == nullptr) return;
   while (!bytes.empty()) {
@@ -98,20 +96,6 @@ void MpiComm::broadcast_in_place(std::span<std::byte> bytes, int root) const {
     SSD_MPI_CALL(MPI_Bcast, piece.data(), static_cast<int>(piece.size()), MPI_BYTE, root, comm_of(handle_));
     bytes = bytes.subspan(piece.size());
   }
-}
-
-void MpiComm::broadcast(std::vector<std::byte>& bytes, int root) const {
-  auto size = static_cast<std::uint64_t>(bytes.size());
-  broadcast_in_place(std::as_writable_bytes(std::span(&size, 1)), root);
-  bytes.resize(size);
-  broadcast_in_place(bytes, root);
-}
-
-std::string MpiComm::broadcast(std::string text, int root) const {
-  const auto view = std::as_bytes(std::span(text));
-  std::vector<std::byte> bytes(view.begin(), view.end());
-  broadcast(bytes, root);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::vector<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> bytes, int root) const {

@@ -29,12 +29,9 @@ class MpiComm {
   void barrier() const;
   std::int64_t reduce_all(std::int64_t value, ReduceOperation operation) const;
   double reduce_all(double value, ReduceOperation operation) const;
-  bool any(bool value) const;  // true if it is true on some rank
 
-  // The root's bytes to every rank, of any length; the buffer is resized on the others.
-  void broadcast(std::vector<std::byte>& bytes, int root = 0) const;
-  void broadcast_in_place(std::span<std::byte> bytes, int root = 0) const;  // the same length on every rank
-  std::string broadcast(std::string text, int root = 0) const;
+  // The root's bytes to every rank: the same length on all.
+  void broadcast_in_place(std::span<std::byte> bytes, int root = 0) const;
 
   // Every rank's bytes on the root, in rank order; empty on the others.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes, int root = 0) const;

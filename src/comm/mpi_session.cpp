@@ -1,12 +1,11 @@
 #include "comm/mpi_session.hpp"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <exception>
 
 #include "comm/mpi_check.hpp"
 #include "core/error.hpp"
+#include "core/host_name.hpp"
 #include "core/log.hpp"
 
 namespace ssd {
@@ -20,10 +19,13 @@ bool is_launched() {
   return false;
 }
 
-std::string host_name() {
-  char name[256] = "host";
-  ::gethostname(name, sizeof name - 1);
-  return name;
+// An srun that does not bring MPI up starts every task as a world of one: each would train, and write the same files.
+void expect_no_tasks_beside() {
+  const char* text = std::getenv("SLURM_STEP_NUM_TASKS");
+  const int tasks = text == nullptr ? 1 : std::atoi(text);
+  if (tasks <= 1 || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return;
+  throw UsageError(fmt::format("srun started {} tasks, but MPI sees one rank in each; start them with srun --mpi=pmix, or with mpirun",
+                               tasks));
 }
 
 }  // namespace
@@ -31,11 +33,14 @@ std::string host_name() {
 MpiSession::MpiSession(int* argc, char*** argv) {
   if (!is_launched()) {
     set_log_identity({0, 1, host_name()});
+    expect_no_tasks_beside();
     return;
   }
   int provided = MPI_THREAD_SINGLE;
   SSD_MPI_CALL(MPI_Init_thread, argc, argv, MPI_THREAD_MULTIPLE, &provided);
   started_ = true;
+  // Errors come back as codes from here on, on copies of this communicator too.
+  SSD_MPI_CALL(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm world = MPI_COMM_NULL;
   SSD_MPI_CALL(MPI_Comm_dup, MPI_COMM_WORLD, &world);
   world_ = MpiComm(world);
@@ -43,6 +48,7 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   SSD_VALIDATE(provided == MPI_THREAD_MULTIPLE,
                "this MPI gives thread level {}, MPI_THREAD_MULTIPLE ({}) is needed; use an MPI built with it", provided,
                int{MPI_THREAD_MULTIPLE});
+  if (world_.world_size() == 1) expect_no_tasks_beside();
 }
 
 MpiSession::~MpiSession() {

@@ -3,7 +3,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
 
+#include "comm/agreement.hpp"
+#include "comm/gpu.hpp"
+#include "core/error.hpp"
 #include "core/log.hpp"
 
 namespace ssd {
@@ -28,7 +34,22 @@ cpu_set_t union_over(const MpiComm& node, cpu_set_t own) {
   return own;
 }
 
+std::vector<int> numbers_in(const cpu_set_t& cpus) {
+  std::vector<int> numbers;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &cpus)) numbers.push_back(cpu);
+  }
+  return numbers;
+}
+
 }  // namespace
+
+DeviceChoice device_choice_from_name(const std::string& name) {
+  if (name == "auto") return DeviceChoice::automatic;
+  if (name == "cuda") return DeviceChoice::cuda;
+  if (name == "cpu") return DeviceChoice::cpu;
+  throw UsageError(fmt::format("--device '{}': not one of auto, cuda, cpu", name));
+}
 
 RankPlacement find_placement(const MpiComm& world) {
   const auto node = world.split_by_node();
@@ -37,10 +58,89 @@ RankPlacement find_placement(const MpiComm& world) {
   RankPlacement placement;
   placement.local_rank = node.rank();
   placement.local_size = node.world_size();
-  placement.allowed_cores = CPU_COUNT(&own);
-  placement.cores = std::max(1, std::min(CPU_COUNT(&own), CPU_COUNT(&all) / node.world_size()));
+  placement.node = static_cast<int>(node.reduce_all(std::int64_t{world.rank()}, ReduceOperation::min));
+  placement.cpus = numbers_in(own);
+  placement.allowed_cores = count_cores(placement.cpus);
+  placement.cores =
+      std::max(1, std::min(placement.allowed_cores, count_cores(numbers_in(all)) / node.world_size()));
   placement.host = log_identity().host;
   return placement;
+}
+
+int count_cores(const std::vector<int>& cpus, const std::filesystem::path& sysfs) {
+  std::set<int> cores;  // each by its lowest CPU
+  for (const int cpu : cpus) {
+    // The CPUs of its core, ascending: "3,67" or "6-7".
+    std::ifstream siblings(sysfs / fmt::format("cpu{}/topology/thread_siblings_list", cpu));
+    int lowest = cpu;
+    if (!(siblings >> lowest)) lowest = cpu;
+    cores.insert(lowest);
+  }
+  return static_cast<int>(cores.size());
+}
+
+int choose_gpu(const RankPlacement& placement, int visible_gpus) {
+  if (visible_gpus == 1) return 0;
+  SSD_VALIDATE(
+      visible_gpus >= placement.local_size,
+      "{} ranks run on {}, but {} GPUs are visible there; start one rank for each GPU, or use --device cpu",
+      placement.local_size, placement.host, visible_gpus);
+  return placement.local_rank;
+}
+
+void expect_one_gpu_each(std::span<const RankGpu> by_rank) {
+  const auto has_none = [](const RankGpu& gpu) { return gpu.pci_id.empty(); };
+  const auto without = std::find_if(by_rank.begin(), by_rank.end(), has_none);
+  const auto with = std::find_if_not(by_rank.begin(), by_rank.end(), has_none);
+  if (with == by_rank.end()) return;
+  SSD_VALIDATE(
+      without == by_rank.end(),
+      "rank {} on {} sees a GPU and rank {} on {} sees none; use nodes with GPUs alone, or --device cpu",
+      with - by_rank.begin(), with->host, without - by_rank.begin(), without->host);
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    for (std::size_t other = 0; other < rank; ++other) {
+      const auto &gpu = by_rank[rank], &before = by_rank[other];
+      SSD_VALIDATE(
+          gpu.node != before.node || gpu.pci_id != before.pci_id,
+          "ranks {} and {} have the same GPU, {} of {}; start one rank for each GPU, or use --device cpu",
+          other, rank, gpu.pci_id, gpu.host);
+    }
+  }
+}
+
+void agree_on_one_gpu_each(const MpiComm& world, const RankPlacement& placement, int gpu_index) {
+  std::string pci_id;
+  run_in_agreement(world, [&] {
+    if (gpu_index >= 0) pci_id = gpu_pci_id(gpu_index);
+  });
+  const auto text = fmt::format("{}\n{}\n{}", placement.node, pci_id, placement.host);
+  const auto texts = world.gather(std::as_bytes(std::span(text)));
+  run_in_agreement(world, [&] {
+    std::vector<RankGpu> by_rank;  // on rank 0 alone
+    for (const auto& bytes : texts) {
+      std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      RankGpu gpu;
+      std::string node;
+      std::getline(lines, node);
+      std::getline(lines, gpu.pci_id);
+      std::getline(lines, gpu.host);
+      gpu.node = std::stoi(node);
+      by_rank.push_back(std::move(gpu));
+    }
+    expect_one_gpu_each(by_rank);
+  });
+}
+
+std::string format_ranges(std::vector<int> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::string text;
+  for (std::size_t first = 0, next = 0; first < numbers.size(); first = next) {
+    for (next = first + 1; next < numbers.size() && numbers[next] == numbers[next - 1] + 1;) ++next;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[first]);
+    if (next > first + 1) text += fmt::format("-{}", numbers[next - 1]);
+  }
+  return text;
 }
 
 }  // namespace ssd

@@ -8,17 +8,12 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/host_name.hpp"
 
 namespace ssd {
 namespace {
 
 constexpr std::string_view kTemporaryMark = ".tmp.";
-
-std::string host_name() {
-  char name[256] = "host";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 void sync_descriptor(int descriptor, const std::filesystem::path& path) {
   // Folders on some network file systems cannot be synced (EINVAL); there the rename itself is durable.

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "boxes/constants.hpp"
-#include "checkpoint/state_dict.hpp"
+#include "checkpoint/class_count.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 
@@ -23,19 +22,6 @@ CategoryId find_category(const AnnotationSet& truth, const std::string& name, in
 }
 
 }  // namespace
-
-int count_classes(const CheckpointItem& root) {
-  for (const auto& [name, tensor] : state_dict_of(root)) {
-    if (name != "conf.0.bias" || tensor.shape.size() != 1) continue;
-    const auto count = tensor.shape[0] / kBoxesPerCell[0] - 1;
-    SSD_VALIDATE(tensor.shape[0] % kBoxesPerCell[0] == 0 && count >= 1 && count < 100000,
-                 "checkpoint '{}': 'conf.0.bias' has {} elements, which is no number of classes",
-                 root.source(), tensor.shape[0]);
-    return static_cast<int>(count);
-  }
-  throw Error(
-      fmt::format("checkpoint '{}': no tensor 'conf.0.bias' in it; is it one of an SSD300?", root.source()));
-}
 
 std::vector<Category> class_table(const CheckpointItem& root, const AnnotationSet* truth) {
   const int count = count_classes(root);

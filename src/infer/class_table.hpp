@@ -8,10 +8,6 @@
 
 namespace ssd {
 
-// Classes without the background, from the shape of the first confidence head. Throws Error where the file
-// has none.
-int count_classes(const CheckpointItem& root);
-
 // In the order of the labels 1, 2, ... Names are those of the file's label_map; without one "class 1", ...
 // Ids are those of the truth's categories of the same names, or, without a truth (null), the labels. A file
 // without names takes names and ids of the truth in order. Throws Error for a name that the truth does not

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "infer/class_table.hpp"
+#include "checkpoint/class_count.hpp"
 #include "train/training_checkpoint.hpp"
 
 namespace ssd {
@@ -16,8 +16,7 @@ Detector::Detector(const CheckpointItem& root, const InferOptions& options, cons
   choices.use_half = options.use_half;
   choices.num_workers = 1;  // one thread reads ahead
   const auto cpu = find_cpu_capabilities();
-  const int devices = torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
-  plan_ = plan_compute(choices, placement, cpu, devices);
+  plan_ = plan_compute(choices, placement, cpu, visible_device_count());
   apply_compute_plan(plan_, choices);
   description_ = fmt::format("{}, {} compute, {} compute threads", plan_.device.is_cuda() ? "CUDA" : "CPU",
                              c10::toString(plan_.arena.compute_type), plan_.compute_threads);
@@ -26,12 +25,14 @@ Detector::Detector(const CheckpointItem& root, const InferOptions& options, cons
   model_->eval();
   arena_ = std::make_unique<ParameterArena>(*model_, plan_.arena);
   load_checkpoint(root, *model_, *arena_);
+  model_->fold();
   default_boxes_ = default_boxes_tensor().to(plan_.device);
+  transform_.emplace(plan_);
 }
 
 std::vector<DecodedImage> Detector::detect(const std::uint8_t* images, int count) {
   torch::NoGradGuard no_grad;
-  const auto predictions = model_->forward(normalised_images(images, count, plan_));
+  const auto predictions = model_->forward((*transform_)(images, count));
   auto found = decode_detections(predictions.locations, predictions.confidences, default_boxes_, nms_);
   for (auto& image : found) {  // scores fall
     const auto kept = std::find_if(image.scores.begin(), image.scores.end(),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "checkpoint/checkpoint_item.hpp"
@@ -10,6 +11,7 @@
 #include "model/detection_decode.hpp"
 #include "model/ssd300.hpp"
 #include "train/compute_plan.hpp"
+#include "train/input_transform.hpp"
 
 namespace ssd {
 
@@ -31,6 +33,7 @@ class Detector {
   std::string description_;
   std::unique_ptr<Ssd300> model_;
   std::unique_ptr<ParameterArena> arena_;
+  std::optional<InputTransform> transform_;
   torch::Tensor default_boxes_;  // (8732, 4) float32 cxcywh on the device
 };
 

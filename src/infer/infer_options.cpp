@@ -117,13 +117,6 @@ void expect_usage(bool condition, const std::string& message) {
   if (!condition) throw UsageError(message);
 }
 
-DeviceChoice device_of(const std::string& word) {
-  if (word == "auto") return DeviceChoice::automatic;
-  if (word == "cuda") return DeviceChoice::cuda;
-  expect_usage(word == "cpu", fmt::format("--device '{}': not one of auto, cuda, cpu", word));
-  return DeviceChoice::cpu;
-}
-
 InferOptions options_of(const po::variables_map& values) {
   InferOptions options;
   const auto word = [&](const char* name) { return values[name].as<std::string>(); };
@@ -132,7 +125,7 @@ InferOptions options_of(const po::variables_map& values) {
   }
   options.checkpoint = word("checkpoint");
   options.backbone = backbone_from_name(word("backbone"));
-  options.device = device_of(word("device"));
+  options.device = device_choice_from_name(word("device"));
   options.use_half = values.count("fp16") != 0;
   options.batch_size = values["batch-size"].as<int>();
   options.score_threshold = values["score-threshold"].as<float>();

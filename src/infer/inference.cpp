@@ -1,7 +1,6 @@
 #include "infer/inference.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <future>
 #include <map>
 #include <unordered_set>
@@ -10,12 +9,14 @@
 #include "coco/detections.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/stopwatch.hpp"
 #include "data/batch.hpp"
 #include "infer/class_table.hpp"
 #include "infer/detector.hpp"
 #include "infer/drawn_detections.hpp"
 #include "infer/read_picture.hpp"
 #include "report/progress.hpp"
+#include "train/decoded_detections.hpp"
 
 namespace ssd {
 namespace {
@@ -34,20 +35,6 @@ struct ReadBatch {
       inputs;  // (batch size, 300, 300, 3); black where there is no picture, or a bad one
 };
 
-std::vector<Detection> detections_of(const DecodedImage& decoded, ImageId id, const RgbImage& picture,
-                                     const std::vector<Category>& classes) {
-  std::vector<Detection> detections;
-  for (std::size_t i = 0; i < decoded.scores.size(); ++i) {
-    const auto& box = decoded.boxes_ltrb[i];
-    const double left = double{box[0]} * picture.width, top = double{box[1]} * picture.height;
-    const double right = double{box[2]} * picture.width, bottom = double{box[3]} * picture.height;
-    const auto& category = classes[static_cast<std::size_t>(decoded.labels[i] - 1)];
-    detections.push_back(
-        {id, category.id, {left, top, right - left, bottom - top}, double{decoded.scores[i]}});
-  }
-  return detections;
-}
-
 class InferenceRun {
  public:
   InferenceRun(const InferOptions& options, const RankPlacement& placement) : options_(options) {
@@ -62,7 +49,7 @@ class InferenceRun {
   }
 
   int run() {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch time;
     const auto count = list_.pictures.size();
     // The same size for every batch, so that what is found on a picture does not depend on its neighbours.
     batch_size_ = std::min(count, static_cast<std::size_t>(options_.batch_size));
@@ -81,7 +68,7 @@ class InferenceRun {
     }
     progress.finish();
     if (!options_.output.empty()) write_detections(options_.output, detections_);
-    print_summary(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    print_summary(time.seconds());
     for (const auto& problem : list_.problems) log_error("{}", problem);
     return list_.problems.empty() ? 0 : 1;
   }
@@ -153,7 +140,8 @@ class InferenceRun {
         continue;
       }
       const auto id = list_.pictures[batch.first + k].id;
-      const auto detections = detections_of(found[k], id, read.upright, classes_);
+      std::vector<Detection> detections;
+      append_detections(found[k], id, read.upright.width, read.upright.height, classes_, detections);
       if (draws()) {
         write_image(options_.draw_folder / drawing_names_[batch.first + k],
                     drawer_->draw(read.upright, id, detections), options_.draw_format);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "core/error.hpp"
 
 namespace ssd {
@@ -28,58 +30,47 @@ nn::Conv2d convolution(int in, int out, int kernel, int stride) {
   return nn::Conv2d(nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
+}  // namespace
+
 // Both kinds of residual block: two 3x3 convolutions, or 1x1 - 3x3 - 1x1 with four times the channels at the
 // end.
 class ResidualBlock : public nn::Module {
  public:
   ResidualBlock(int in, int width, int stride, bool is_bottleneck) {
     const int out = is_bottleneck ? 4 * width : width;
-    conv1_ = register_module(
-        "conv1", is_bottleneck ? convolution(in, width, 1, 1) : convolution(in, width, 3, stride));
-    bn1_ = register_module("bn1", nn::BatchNorm2d(width));
-    conv2_ = register_module("conv2", convolution(width, width, 3, is_bottleneck ? stride : 1));
-    bn2_ = register_module("bn2", nn::BatchNorm2d(width));
-    if (is_bottleneck) {
-      conv3_ = register_module("conv3", convolution(width, out, 1, 1));
-      bn3_ = register_module("bn3", nn::BatchNorm2d(out));
-    }
+    add_unit(is_bottleneck ? convolution(in, width, 1, 1) : convolution(in, width, 3, stride));
+    add_unit(convolution(width, width, 3, is_bottleneck ? stride : 1));
+    if (is_bottleneck) add_unit(convolution(width, out, 1, 1));
     if (stride != 1 || in != out) {
-      downsample_ = register_module("downsample",
-                                    nn::Sequential(convolution(in, out, 1, stride), nn::BatchNorm2d(out)));
+      nn::ModuleList downsample;
+      shortcut_ = append_unit(downsample, convolution(in, out, 1, stride), /*with_relu=*/false);
+      register_module("downsample", downsample);
     }
   }
 
   torch::Tensor forward(const torch::Tensor& input) {
-    auto x = bn1_(conv1_(input)).relu_();
-    x = bn2_(conv2_(x));
-    if (!conv3_.is_empty()) x = bn3_(conv3_(x.relu_()));
-    x += downsample_.is_empty() ? input : downsample_->forward(input);
-    return x.relu_();
+    auto x = input;
+    for (std::size_t i = 0; i + 1 < units_.size(); ++i) x = units_[i].forward(x);
+    return units_.back().forward(x, shortcut_ ? shortcut_->forward(input) : input);
+  }
+
+  void for_each_unit(const UnitFunction& function) {
+    for (auto& unit : units_) function(unit);
+    if (shortcut_) function(*shortcut_);
   }
 
  private:
-  nn::Conv2d conv1_{nullptr}, conv2_{nullptr}, conv3_{nullptr};
-  nn::BatchNorm2d bn1_{nullptr}, bn2_{nullptr}, bn3_{nullptr};
-  nn::Sequential downsample_{nullptr};
-};
-
-// A Sequential that can be a child of a Sequential: its forward is no template.
-class LayerImpl : public nn::SequentialImpl {
- public:
-  torch::Tensor forward(torch::Tensor input) { return nn::SequentialImpl::forward(std::move(input)); }
-};
-TORCH_MODULE(Layer);
-
-Layer make_layer(int in, int width, int stride, int blocks, bool is_bottleneck) {
-  Layer layer;
-  for (int i = 0; i < blocks; ++i) {
-    layer->push_back(std::make_shared<ResidualBlock>(i == 0 ? in : (is_bottleneck ? 4 * width : width), width,
-                                                     i == 0 ? stride : 1, is_bottleneck));
+  void add_unit(nn::Conv2d convolution) {
+    const auto number = units_.size() + 1;
+    nn::BatchNorm2d norm(convolution->options.out_channels());
+    register_module(fmt::format("conv{}", number), convolution);
+    register_module(fmt::format("bn{}", number), norm);
+    units_.emplace_back(std::move(convolution), std::move(norm), /*with_relu=*/true);
   }
-  return layer;
-}
 
-}  // namespace
+  std::vector<ConvolutionUnit> units_;  // the last one adds the shortcut
+  std::optional<ConvolutionUnit> shortcut_;
+};
 
 const char* backbone_name(Backbone backbone) {
   return shape_of(backbone).name;
@@ -105,15 +96,36 @@ std::array<int, kMapCount> feature_map_channels(Backbone backbone) {
   }
 }
 
-nn::Sequential make_feature_extractor(Backbone backbone) {
+FeatureExtractor::FeatureExtractor(Backbone backbone) {
   const auto& shape = shape_of(backbone);
-  const int expansion = shape.is_bottleneck ? 4 : 1;
-  return nn::Sequential(
-      convolution(3, 64, 7, 2), nn::BatchNorm2d(64), nn::ReLU(nn::ReLUOptions(true)),
-      nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)),
-      make_layer(64, 64, 1, shape.blocks[0], shape.is_bottleneck),
-      make_layer(64 * expansion, 128, 2, shape.blocks[1], shape.is_bottleneck),
-      make_layer(128 * expansion, 256, 1, shape.blocks[2], shape.is_bottleneck));  // stride 1 instead of 2
+  nn::ModuleList children;
+  stem_ = append_unit(children, convolution(3, 64, 7, 2), /*with_relu=*/true);
+  children->push_back(nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)));
+  constexpr std::array kWidths{64, 128, 256};
+  constexpr std::array kStrides{1, 2, 1};  // layer3: 1 where ResNet has 2
+  int in = 64;
+  for (std::size_t layer = 0; layer < kWidths.size(); ++layer) {
+    nn::ModuleList blocks;
+    for (int i = 0; i < shape.blocks[layer]; ++i) {
+      blocks_.push_back(std::make_shared<ResidualBlock>(in, kWidths[layer], i == 0 ? kStrides[layer] : 1,
+                                                        shape.is_bottleneck));
+      blocks->push_back(blocks_.back());
+      in = shape.is_bottleneck ? 4 * kWidths[layer] : kWidths[layer];
+    }
+    children->push_back(blocks);
+  }
+  register_module("feature_extractor", children);
+}
+
+torch::Tensor FeatureExtractor::forward(const torch::Tensor& images) {
+  auto x = torch::max_pool2d(stem_.forward(images), 3, 2, 1);
+  for (const auto& block : blocks_) x = block->forward(x);
+  return x;
+}
+
+void FeatureExtractor::for_each_unit(const UnitFunction& function) {
+  function(stem_);
+  for (const auto& block : blocks_) block->for_each_unit(function);
 }
 
 }  // namespace ssd

@@ -8,8 +8,10 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "boxes/constants.hpp"
+#include "model/convolution_unit.hpp"
 
 namespace ssd {
 
@@ -24,8 +26,20 @@ Backbone backbone_from_name(std::string_view name);  // throws UsageError that l
 // Channels of the six feature maps: the backbone's output and the five additional blocks'.
 std::array<int, kMapCount> feature_map_channels(Backbone backbone);
 
-// A Sequential whose children are named as the reference's: 0 conv1, 1 bn1, 2 relu, 3 maxpool, 4 layer1, 5
-// layer2, 6 layer3. Input (N, 3, 300, 300), output (N, C, 38, 38).
-torch::nn::Sequential make_feature_extractor(Backbone backbone);
+class ResidualBlock;
+
+// Its children are named as the reference's: feature_extractor.0 conv1, 1 bn1, 2 relu, 3 maxpool, 4 layer1, 5
+// layer2, 6 layer3.
+class FeatureExtractor : public torch::nn::Module {
+ public:
+  explicit FeatureExtractor(Backbone backbone);
+
+  torch::Tensor forward(const torch::Tensor& images);  // (N, 3, 300, 300) to (N, C, 38, 38)
+  void for_each_unit(const UnitFunction& function);
+
+ private:
+  ConvolutionUnit stem_;
+  std::vector<std::shared_ptr<ResidualBlock>> blocks_;
+};
 
 }  // namespace ssd

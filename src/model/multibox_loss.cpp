@@ -2,18 +2,17 @@
 
 #include "boxes/constants.hpp"
 #include "core/error.hpp"
+#include "model/box_tensors.hpp"
 
 namespace ssd {
 
 namespace {
 
-using torch::indexing::Slice;
-
 constexpr int kNegativesPerPositive = 3;  // Liu et al. 2016, section 2.2, "Hard negative mining"
 
 torch::Tensor ltrb_to_cxcywh(const torch::Tensor& ltrb) {
-  const auto low = ltrb.index({"...", Slice(0, 2)});
-  const auto high = ltrb.index({"...", Slice(2, 4)});
+  const auto low = ltrb.narrow(-1, 0, 2);
+  const auto high = ltrb.narrow(-1, 2, 2);
   return torch::cat({0.5 * (low + high), high - low}, -1);
 }
 
@@ -29,23 +28,23 @@ torch::Tensor select_hard_negatives(const torch::Tensor& losses, const torch::Te
 
 }  // namespace
 
-torch::Tensor encode_offsets(const torch::Tensor& ground_truth, const torch::Tensor& default_boxes) {
-  const auto centre = [](const torch::Tensor& boxes) { return boxes.index({"...", Slice(0, 2)}); };
-  const auto side = [](const torch::Tensor& boxes) { return boxes.index({"...", Slice(2, 4)}); };
+torch::Tensor encode_offsets(const torch::Tensor& ground_truth_cxcywh,
+                             const torch::Tensor& default_boxes_cxcywh) {
+  const auto shift = centres_of(ground_truth_cxcywh) - centres_of(default_boxes_cxcywh);
   return torch::cat(
-      {(1 / kCentreVariance) * (centre(ground_truth) - centre(default_boxes)) / side(default_boxes),
-       (1 / kSizeVariance) * (side(ground_truth) / side(default_boxes)).log()},
+      {(1 / kCentreVariance) * shift / sides_of(default_boxes_cxcywh),
+       (1 / kSizeVariance) * (sides_of(ground_truth_cxcywh) / sides_of(default_boxes_cxcywh)).log()},
       -1);
 }
 
-LossTargets build_loss_targets(const torch::Tensor& default_boxes, const torch::Tensor& matched_box,
+LossTargets build_loss_targets(const torch::Tensor& default_boxes_cxcywh, const torch::Tensor& matched_box,
                                const torch::Tensor& boxes_ltrb, const torch::Tensor& box_labels) {
-  SSD_EXPECT(matched_box.dim() == 2 && matched_box.size(1) == default_boxes.size(0));
+  SSD_EXPECT(matched_box.dim() == 2 && matched_box.size(1) == default_boxes_cxcywh.size(0));
   const auto is_matched = matched_box >= 0;
   const auto row = matched_box.clamp_min(0).to(torch::kLong);  // (N, 8732)
   const auto labels = box_labels.to(torch::kLong).gather(1, row).masked_fill(is_matched.logical_not(), 0);
   const auto matched = boxes_ltrb.gather(1, row.unsqueeze(2).expand({-1, -1, 4}));
-  const auto offsets = encode_offsets(ltrb_to_cxcywh(matched), default_boxes.unsqueeze(0));
+  const auto offsets = encode_offsets(ltrb_to_cxcywh(matched), default_boxes_cxcywh.unsqueeze(0));
   return {labels, offsets.masked_fill(is_matched.logical_not().unsqueeze(2), 0).transpose(1, 2)};
 }
 

@@ -10,7 +10,8 @@ namespace ssd {
 
 struct LossTargets {
   torch::Tensor labels;   // (N, 8732) int64, 0 = background
-  torch::Tensor offsets;  // (N, 4, 8732) dx dy dw dh of the matched ground truth; 0 where the label is 0
+  torch::Tensor offsets;  // (N, 4, 8732) float32 or float64: dx dy dw dh of the matched ground truth; 0 where
+                          // the label is 0
 };
 
 // default_boxes_cxcywh: (8732, 4). matched_box: (N, 8732) int32, a row of the image's boxes or -1.

@@ -1,5 +1,7 @@
 #include "model/ssd300.hpp"
 
+#include <algorithm>
+
 #include "boxes/constants.hpp"
 
 namespace ssd {
@@ -8,25 +10,6 @@ namespace {
 namespace nn = torch::nn;
 
 constexpr std::array kHiddenChannels{256, 256, 128, 128, 128};
-
-// The child that names are kept under in the reference: feature_extractor.feature_extractor.<n>.
-class FeatureExtractor : public nn::Module {
- public:
-  explicit FeatureExtractor(nn::Sequential layers) {
-    register_module("feature_extractor", std::move(layers));
-  }
-};
-
-// 1x1 - BN - ReLU - 3x3 - BN - ReLU. Blocks 0 to 2 halve the map, blocks 3 and 4 take off a border of one.
-nn::Sequential additional_block(int index, int in, int hidden, int out) {
-  const bool halves = index < 3;
-  return nn::Sequential(
-      nn::Conv2d(nn::Conv2dOptions(in, hidden, 1).bias(false)), nn::BatchNorm2d(hidden),
-      nn::ReLU(nn::ReLUOptions(true)),
-      nn::Conv2d(
-          nn::Conv2dOptions(hidden, out, 3).stride(halves ? 2 : 1).padding(halves ? 1 : 0).bias(false)),
-      nn::BatchNorm2d(out), nn::ReLU(nn::ReLUOptions(true)));
-}
 
 nn::Conv2d head(int in, int out) {
   return nn::Conv2d(nn::Conv2dOptions(in, out, 3).padding(1));
@@ -40,12 +23,23 @@ torch::Tensor flatten_head(const torch::Tensor& output, int values) {
 }  // namespace
 
 Ssd300::Ssd300(Backbone backbone, int class_count) : backbone_(backbone), class_count_(class_count) {
-  feature_extractor_ = make_feature_extractor(backbone);
-  register_module("feature_extractor", std::make_shared<FeatureExtractor>(feature_extractor_));
+  feature_extractor_ = register_module("feature_extractor", std::make_shared<FeatureExtractor>(backbone));
   const auto channels = feature_map_channels(backbone);
-  for (int i = 0; i + 1 < kMapCount; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    additional_blocks_->push_back(additional_block(i, channels[at], kHiddenChannels[at], channels[at + 1]));
+  // 1x1 and 3x3. Blocks 0 to 2 halve the map, blocks 3 and 4 take off a border of one.
+  for (std::size_t i = 0; i + 1 < kMapCount; ++i) {
+    const bool halves = i < 3;
+    const int hidden = kHiddenChannels[i];
+    nn::ModuleList block;
+    const auto first =
+        append_unit(block, nn::Conv2d(nn::Conv2dOptions(channels[i], hidden, 1).bias(false)), true);
+    const auto second = append_unit(block,
+                                    nn::Conv2d(nn::Conv2dOptions(hidden, channels[i + 1], 3)
+                                                   .stride(halves ? 2 : 1)
+                                                   .padding(halves ? 1 : 0)
+                                                   .bias(false)),
+                                    true);
+    additional_blocks_->push_back(block);
+    additional_units_.push_back({first, second});
   }
   for (std::size_t i = 0; i < kMapCount; ++i) {
     location_heads_->push_back(head(channels[i], 4 * kBoxesPerCell[i]));
@@ -58,10 +52,22 @@ Ssd300::Ssd300(Backbone backbone, int class_count) : backbone_(backbone), class_
 
 std::vector<torch::Tensor> Ssd300::feature_maps(const torch::Tensor& images) {
   std::vector<torch::Tensor> maps{feature_extractor_->forward(images)};
-  for (const auto& block : *additional_blocks_) {
-    maps.push_back(block->as<nn::Sequential>()->forward(maps.back()));
-  }
+  for (const auto& [first, second] : additional_units_)
+    maps.push_back(second.forward(first.forward(maps.back())));
   return maps;
+}
+
+void Ssd300::for_each_unit(const UnitFunction& function) {
+  feature_extractor_->for_each_unit(function);
+  for (auto& block : additional_units_) std::for_each(block.begin(), block.end(), function);
+}
+
+void Ssd300::fold() {
+  for_each_unit([](ConvolutionUnit& unit) { unit.fold(); });
+}
+
+void Ssd300::unfold() {
+  for_each_unit([](ConvolutionUnit& unit) { unit.unfold(); });
 }
 
 Predictions Ssd300::forward(const torch::Tensor& images) {

@@ -11,7 +11,8 @@
 
 namespace ssd {
 
-// What the network gives for N images. Location channels and box order: see default_boxes.hpp.
+// What the network gives for N images, in the dtype of its convolutions. Location channels and box order: see
+// default_boxes.hpp.
 struct Predictions {
   torch::Tensor locations;    // (N, 4, 8732) dx dy dw dh, in units of the variances
   torch::Tensor confidences;  // (N, classes, 8732) logits, class 0 = background
@@ -26,8 +27,13 @@ class Ssd300 : public torch::nn::Module {
   // at least 2: the last BatchNorm sees a 1x1 map.
   Predictions forward(const torch::Tensor& images);
 
-  // The six feature maps, for tests and for finding the layer that is wrong.
+  // The six feature maps, (N, C, S, S) with S = 38, 19, 10, 5, 3, 1 and C of feature_map_channels.
   std::vector<torch::Tensor> feature_maps(const torch::Tensor& images);
+
+  // For inference in evaluation mode: the BatchNorms become part of the convolutions' weights, as they are
+  // now, until unfold(). See model/convolution_unit.hpp.
+  void fold();
+  void unfold();
 
   Backbone backbone() const { return backbone_; }
   int class_count() const { return class_count_; }
@@ -35,8 +41,11 @@ class Ssd300 : public torch::nn::Module {
  private:
   Backbone backbone_;
   int class_count_;
-  torch::nn::Sequential feature_extractor_{nullptr};
+  void for_each_unit(const UnitFunction& function);
+
+  std::shared_ptr<FeatureExtractor> feature_extractor_;
   torch::nn::ModuleList additional_blocks_;
+  std::vector<std::array<ConvolutionUnit, 2>> additional_units_;
   torch::nn::ModuleList location_heads_;
   torch::nn::ModuleList confidence_heads_;
 };

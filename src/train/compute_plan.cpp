@@ -10,7 +10,6 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "data/batch.hpp"
 #if SSD_WITH_CUDA
 #include <c10/cuda/CUDAStream.h>
 
@@ -20,18 +19,17 @@
 namespace ssd {
 namespace {
 
-// Mean and deviation of ImageNet's channels, R G B, of values in [0,1]; the reference's normalisation.
-constexpr std::array kMean{0.485, 0.456, 0.406};
-constexpr std::array kDeviation{0.229, 0.224, 0.225};
-
-int choose_device_index(const RankPlacement& placement, int device_count) {
-  // Launched by srun each rank may see its own GPU alone.
-  if (device_count == 1) return 0;
-  SSD_VALIDATE(
-      device_count >= placement.local_size,
-      "{} ranks run on {}, but {} GPUs are visible there; start one rank for each GPU, or use --device cpu",
-      placement.local_size, placement.host, device_count);
-  return placement.local_rank;
+WireType wire_type_of(GradientType type, bool use_half) {
+  switch (type) {
+    case GradientType::float16:
+      return WireType::float16;
+    case GradientType::bfloat16:
+      return WireType::bfloat16;
+    case GradientType::float32:
+      return WireType::float32;
+    default:
+      return use_half ? WireType::float16 : WireType::float32;
+  }
 }
 
 void plan_threads(ComputePlan& plan, const RankPlacement& placement, int num_workers) {
@@ -66,6 +64,10 @@ void prefer_avx512_kernels() {
 
 }  // namespace
 
+int visible_device_count() {
+  return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+}
+
 CpuCapabilities find_cpu_capabilities() {
   prefer_avx512_kernels();
   if (at::cpu::init_amx()) return {true, "AMX"};  // also asks the kernel for the tiles
@@ -84,15 +86,17 @@ ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& place
                "--device cuda, but no GPU is visible on {}; in a container use --nv, or take --device cpu",
                placement.host);
   if (options.device != DeviceChoice::cpu && device_count > 0) {
-    plan.device = torch::Device(torch::kCUDA,
-                                static_cast<c10::DeviceIndex>(choose_device_index(placement, device_count)));
+    plan.device =
+        torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(choose_gpu(placement, device_count)));
   }
   if (options.use_half) {
     plan.arena.compute_type =
         plan.device.is_cuda() ? torch::kHalf : (cpu.has_bfloat16 ? torch::kBFloat16 : torch::kFloat);
-    plan.wire_type = WireType::float16;
-    plan.loss_scaling = LossScaling::dynamic;
   }
+  plan.wire_type = wire_type_of(options.gradient_type, options.use_half);
+  // Small gradients leave FP16's range without it; with --fp16 always on, so that a run on other hardware
+  // goes on alike.
+  if (options.use_half || plan.wire_type == WireType::float16) plan.loss_scaling = LossScaling::dynamic;
   plan.arena.channels_last = options.layout == DataLayout::automatic
                                  ? options.use_half
                                  : options.layout == DataLayout::channels_last;
@@ -110,6 +114,22 @@ void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options) {
 #if SSD_WITH_CUDA
   if (plan.device.is_cuda()) c10::cuda::set_device(plan.device.index());
 #endif
+}
+
+std::string device_identity([[maybe_unused]] const ComputePlan& plan,
+                            [[maybe_unused]] const RankPlacement& placement) {
+#if SSD_WITH_CUDA
+  if (plan.device.is_cuda()) {
+    cudaDeviceProp properties{};
+    const auto code = cudaGetDeviceProperties(&properties, plan.device.index());
+    if (code != cudaSuccess) throw LibraryError("CUDA", "cudaGetDeviceProperties", cudaGetErrorString(code));
+    std::string text = placement.host + ' ';
+    for (const char byte : properties.uuid.bytes)
+      text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    return text;
+  }
+#endif
+  return {};
 }
 
 std::string describe(const ComputePlan& plan, const TrainOptions& options, const CpuCapabilities& cpu) {
@@ -137,25 +157,6 @@ std::unique_ptr<GradientCommunicator> make_gradient_communicator(const MpiComm& 
   }
 #endif
   return make_mpi_gradient_communicator(world);
-}
-
-torch::Tensor normalised_images(const std::uint8_t* images, int count, const ComputePlan& plan) {
-  // The scale and shift of (value / 255 - mean) / deviation.
-  std::array<float, 3> scale{}, shift{};
-  for (std::size_t c = 0; c < 3; ++c) {
-    scale[c] = static_cast<float>(1 / (255 * kDeviation[c]));
-    shift[c] = static_cast<float>(-kMean[c] / kDeviation[c]);
-  }
-  const auto on_device = [&](std::array<float, 3>& values) {
-    return torch::from_blob(values.data(), {3}, torch::kFloat)
-        .to(plan.device, /*non_blocking=*/false, /*copy=*/true);
-  };
-  auto* bytes = const_cast<std::uint8_t*>(images);
-  const auto pixels =
-      torch::from_blob(bytes, {count, kInputSide, kInputSide, 3}, torch::kByte).to(plan.device);
-  auto values = pixels.to(torch::kFloat).mul_(on_device(scale)).add_(on_device(shift));
-  values = values.permute({0, 3, 1, 2}).to(plan.arena.compute_type);  // a channels-last view
-  return plan.arena.channels_last ? values : values.contiguous();
 }
 
 }  // namespace ssd

@@ -31,6 +31,8 @@ struct CpuCapabilities {
 // (ATEN_CPU_CAPABILITY).
 CpuCapabilities find_cpu_capabilities();
 
+int visible_device_count();  // GPUs that this process may use
+
 // Note [Threads of a rank]
 // LibTorch's CPU kernels spin at barriers: with two compute threads, one more runnable thread on the same
 // cores makes a step take a minute instead of a second. So a rank with more than one compute thread has
@@ -41,17 +43,18 @@ CpuCapabilities find_cpu_capabilities();
 ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& placement,
                          const CpuCapabilities& cpu, int device_count);
 
-// Sets LibTorch's threads, TF32 and cuDNN as planned; on a GPU makes it the current device.
+// Sets LibTorch's threads, TF32 and cuDNN as planned; on a GPU makes it the current device. Once per process,
+// before LibTorch computes anything: a second call throws. Also tells malloc to keep freed memory, for the
+// whole process.
 void apply_compute_plan(const ComputePlan& plan, const TrainOptions& options);
+
+// Tells one GPU of the world from all others: host and the device's UUID. Empty for a CPU.
+std::string device_identity(const ComputePlan& plan, const RankPlacement& placement);
 
 std::string describe(const ComputePlan& plan, const TrainOptions& options, const CpuCapabilities& cpu);
 
 // Null for a world of one.
 std::unique_ptr<GradientCommunicator> make_gradient_communicator(const MpiComm& world,
                                                                  const ComputePlan& plan);
-
-// The pixels of a batch on the device, normalised: (N, 300, 300, 3) uint8 to (N, 3, 300, 300) of the compute
-// dtype.
-torch::Tensor normalised_images(const std::uint8_t* images, int count, const ComputePlan& plan);
 
 }  // namespace ssd

@@ -1,14 +1,15 @@
 #include "train/evaluation.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "model/detection_decode.hpp"
+#include "core/stopwatch.hpp"
 #include "report/progress.hpp"
+#include "train/decoded_detections.hpp"
+#include "train/input_transform.hpp"
 
 namespace ssd {
 namespace {
@@ -36,33 +37,24 @@ std::vector<CategoryId> ascending_category_ids(const ShardSet& set) {
   return ids;
 }
 
-// Puts a module into evaluation mode and back into what it was in.
+// Puts a model into evaluation mode, its BatchNorms folded, and back into what it was in.
 class EvaluationModeGuard {
  public:
-  explicit EvaluationModeGuard(torch::nn::Module& module)
-      : module_(module), was_training_(module.is_training()) {
-    module_.eval();
+  explicit EvaluationModeGuard(Ssd300& model) : model_(model), was_training_(model.is_training()) {
+    model_.eval();
+    model_.fold();
   }
-  ~EvaluationModeGuard() { module_.train(was_training_); }
+  ~EvaluationModeGuard() {
+    model_.unfold();
+    model_.train(was_training_);
+  }
   EvaluationModeGuard(const EvaluationModeGuard&) = delete;
   EvaluationModeGuard& operator=(const EvaluationModeGuard&) = delete;
 
  private:
-  torch::nn::Module& module_;
+  Ssd300& model_;
   bool was_training_;
 };
-
-void append_detections(const DecodedImage& decoded, ImageId image, int width, int height,
-                       const std::vector<Category>& categories, std::vector<Detection>& detections) {
-  for (std::size_t i = 0; i < decoded.scores.size(); ++i) {
-    const auto& box = decoded.boxes_ltrb[i];
-    const double left = double{box[0]} * width, top = double{box[1]} * height;
-    const double right = double{box[2]} * width, bottom = double{box[3]} * height;
-    const auto& category = categories[static_cast<std::size_t>(decoded.labels[i] - 1)];
-    detections.push_back(
-        {image, category.id, {left, top, right - left, bottom - top}, double{decoded.scores[i]}});
-  }
-}
 
 std::span<const std::byte> as_byte_span(const std::vector<Detection>& detections) {
   return std::as_bytes(std::span(detections));
@@ -90,11 +82,12 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
   options.pipeline.threads = plan.loader_threads;
   EvaluationLoader loader(set_, options);
   const auto default_boxes = default_boxes_tensor().to(plan.device);
+  const InputTransform transform(plan);
   Progress progress("evaluating", "batches", loader.batch_count());
   std::vector<Detection> detections;
   while (const auto batch = loader.next()) {
     const auto& rows = **batch;
-    const auto predictions = model.forward(normalised_images(rows.images, rows.size, plan));
+    const auto predictions = model.forward(transform(rows.images, rows.size));
     const auto decoded = decode_detections(predictions.locations, predictions.confidences, default_boxes);
     for (std::size_t n = 0; n < decoded.size(); ++n) {
       if (rows.states[n] == SampleState::padding) continue;
@@ -111,7 +104,7 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
 
 std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan& plan,
                                                const MpiComm& world) const {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch time;
   std::vector<ImageId> own_images;
   const auto detections = detect_own_images(model, plan, world, own_images);
   const std::unordered_set<ImageId> is_own(own_images.begin(), own_images.end());
@@ -136,7 +129,7 @@ std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan&
   for (const auto& bytes : all_detections) {
     const auto first = report.detections.size();
     report.detections.resize(first + bytes.size() / sizeof(Detection));
-    std::memcpy(report.detections.data() + first, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(report.detections.data() + first, bytes.data(), bytes.size());
   }
   // In the order of the set, whatever the number of ranks.
   std::unordered_map<ImageId, std::size_t> place;
@@ -144,7 +137,7 @@ std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan&
   std::stable_sort(
       report.detections.begin(), report.detections.end(),
       [&](const Detection& a, const Detection& b) { return place.at(a.image_id) < place.at(b.image_id); });
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = time.seconds();
   return report;
 }
 

@@ -3,12 +3,12 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <chrono>
 #include <functional>
 #include <utility>
 
 #include "comm/half.hpp"
 #include "core/error.hpp"
+#include "core/stopwatch.hpp"
 
 namespace ssd {
 namespace {
@@ -133,10 +133,9 @@ void GradientReducer::finish_step() {
   if (communicator_ == nullptr) return;
   // A parameter without a gradient in this step never calls its hook; its part of the bucket is 0.
   while (next_bucket_ < buckets_.size()) start(buckets_[next_bucket_++]);
-  const auto start_time = std::chrono::steady_clock::now();
+  const Stopwatch time;
   communicator_->finish();
-  exposed_ms_ =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_time).count();
+  exposed_ms_ = 1000 * time.seconds();
 }
 
 }  // namespace ssd

@@ -37,7 +37,6 @@ class GradientReducer {
 
   // The averaged gradients of a block, (n), in the dtype they travelled in.
   torch::Tensor averaged(std::size_t block) const { return averaged_[block]; }
-  std::size_t bucket_count() const { return buckets_.size(); }
   // Milliseconds that finish_step stood still in the last step: communication that backward did not hide.
   double exposed_ms() const { return exposed_ms_; }
 

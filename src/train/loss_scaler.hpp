@@ -28,8 +28,8 @@ class LossScaler {
 
   bool is_dynamic() const { return scaling_ == LossScaling::dynamic; }
   torch::Tensor scale(const torch::Tensor& loss) const;
-  torch::Tensor inverse_scale() const;                         // float32 scalar
-  torch::Tensor& found_overflow() { return found_overflow_; }  // float32 scalar, set to 1 by who finds one
+  torch::Tensor inverse_scale() const;                         // (1) float32
+  torch::Tensor& found_overflow() { return found_overflow_; }  // (1) float32, set to 1 by who finds one
   void update();  // after the step: adapts the scale and clears found_overflow
 
   LossScalerState state() const;  // waits for the device
@@ -37,10 +37,10 @@ class LossScaler {
 
  private:
   LossScaling scaling_;
-  torch::Tensor scale_;           // float32 scalar
-  torch::Tensor good_steps_;      // int32 scalar
-  torch::Tensor skipped_steps_;   // int64 scalar
-  torch::Tensor found_overflow_;  // float32 scalar
+  torch::Tensor scale_;           // (1) float32
+  torch::Tensor good_steps_;      // (1) int32
+  torch::Tensor skipped_steps_;   // (1) int64
+  torch::Tensor found_overflow_;  // (1) float32
 };
 
 }  // namespace ssd

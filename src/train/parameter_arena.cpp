@@ -1,6 +1,7 @@
 #include "train/parameter_arena.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.hpp"
 #include "model/model_tensors.hpp"
@@ -88,6 +89,38 @@ void ParameterArena::copy_masters_to_weights() {
   torch::NoGradGuard no_grad;
   for (auto& block : blocks_) {
     if (!block.weights.is_same(block.master)) block.weights.copy_(block.master);
+  }
+}
+
+void ParameterArena::reserve_spare_blocks() {
+  for (const auto& block : blocks_) {
+    SSD_EXPECT(block.master.is_cpu());
+    spares_.push_back({torch::zeros_like(block.master), torch::zeros_like(block.momentum)});
+  }
+}
+
+void ParameterArena::preserve_state() {
+  SSD_EXPECT(spares_.size() == blocks_.size());
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    blocks_[b].next_master = spares_[b].master;
+    blocks_[b].next_momentum = spares_[b].momentum;
+  }
+}
+
+void ParameterArena::adopt_update() {
+  torch::NoGradGuard no_grad;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    auto& block = blocks_[b];
+    if (!block.next_master.defined()) continue;
+    const bool computes_with_master = block.weights.is_same(block.master);
+    spares_[b] = {block.master, block.momentum};
+    block.master = std::exchange(block.next_master, {});
+    block.momentum = std::exchange(block.next_momentum, {});
+    if (!computes_with_master) continue;
+    block.weights = block.master;
+    for (auto& entry : block.entries) {
+      entry.parameter.set_data(view_of(block.weights, entry, options_.channels_last && b == 0));
+    }
   }
 }
 

@@ -32,6 +32,8 @@ struct ArenaBlock {
   torch::Tensor gradients;  // (n) compute dtype
   torch::Tensor master;     // (n) float32 or float64; the same memory as weights where these have that dtype
   torch::Tensor momentum;   // (n) dtype of master
+  // Where the next update writes master and momentum to, where these are to stay as they are; else undefined.
+  torch::Tensor next_master, next_momentum;
 };
 
 struct ArenaOptions {
@@ -63,9 +65,24 @@ class ParameterArena {
   torch::Tensor master_of(const ArenaBlock& block, const ArenaEntry& entry) const;
   torch::Tensor momentum_of(const ArenaBlock& block, const ArenaEntry& entry) const;
 
+  // Note [Spare blocks]
+  // A snapshot is not copied: the update after it writes into a second set of blocks, and the two change
+  // places. What preserve_state() leaves behind, master_of() and momentum_of() of that moment, keeps its
+  // values until the next call. On a CPU; elsewhere the state has to be copied.
+  void reserve_spare_blocks();  // makes and touches their memory; before preserve_state()
+  void preserve_state();
+  bool preserves_state() const { return !blocks_.empty() && blocks_.front().next_master.defined(); }
+  // After an update: takes the blocks that it wrote to, if it wrote to spare ones.
+  void adopt_update();
+
  private:
+  struct SpareBlock {
+    torch::Tensor master, momentum;
+  };
+
   ArenaOptions options_;
   std::vector<ArenaBlock> blocks_;
+  std::vector<SpareBlock> spares_;  // empty, or one for each block
 };
 
 }  // namespace ssd

@@ -16,15 +16,16 @@ struct SgdOptions {
 
 struct SgdStep {
   double learning_rate = 0;
-  torch::Tensor inverse_scale;   // float32 scalar on the block's device: gradients are multiplied by it
-  torch::Tensor found_overflow;  // float32 scalar: other than 0 leaves weights and momentum as they are
+  torch::Tensor inverse_scale;   // (1) float32 on the block's device: gradients are multiplied by it
+  torch::Tensor found_overflow;  // (1) float32: other than 0 leaves weights and momentum as they are
 };
 
 // 1 in found_overflow if any gradient is infinite or NaN; else left as it is. No host-device synchronisation.
 void detect_overflow(const torch::Tensor& gradients, torch::Tensor& found_overflow);
 
-// gradients: (n), averaged over ranks, of any floating dtype; need not be the block's own.
-// On a CPU a fused loop, on other devices ATen operations; the results differ by rounding only.
+// gradients: (n), averaged over ranks; need not be the block's own. float64 with float64 masters, any other
+// floating dtype with float32 masters. On a CPU a fused loop, on other devices ATen operations; the results
+// differ by rounding only.
 void sgd_update(ArenaBlock& block, const torch::Tensor& gradients, const SgdOptions& options,
                 const SgdStep& step);
 

@@ -31,7 +31,7 @@ double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learnin
                  "--learning-rate or a longer --warmup helps; checkpoints written before are good",
                  loss, steps_, iteration, epoch, learning_rate, scaler.scale);
   });
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const double seconds = time_.seconds();
   timed_seconds_ += seconds;
   timed_steps_ += steps_;
   const double rate = steps * static_cast<double>(options_.images_per_iteration) / seconds;
@@ -62,7 +62,7 @@ double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learnin
 }
 
 void StepLog::restart_clock() {
-  start_ = std::chrono::steady_clock::now();
+  time_ = {};
 }
 
 }  // namespace ssd

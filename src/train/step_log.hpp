@@ -4,19 +4,17 @@
 
 #include <torch/torch.h>
 
-#include <chrono>
 #include <cstdint>
 
 #include "comm/mpi_comm.hpp"
+#include "core/stopwatch.hpp"
 #include "report/json_lines.hpp"
 #include "train/loss_scaler.hpp"
 
 namespace ssd {
 
 struct StepLogOptions {
-  int interval = 20;                      // iterations
   std::int64_t images_per_iteration = 0;  // of all ranks
-  std::int64_t iterations_per_epoch = 0;
   std::int64_t total_iterations = 0;
   JsonLines* json = nullptr;  // on rank 0, or null
 };
@@ -30,11 +28,12 @@ class StepLog {
  public:
   StepLog(const MpiComm& world, const LossScaler& scaler, const StepLogOptions& options);
 
-  void add(const torch::Tensor& loss, const StepTimes& times);  // of this rank
+  // loss: a scalar on the device, of this rank's step. Local; does not wait for the device.
+  void add(const torch::Tensor& loss, const StepTimes& times);
 
   // Collective. A line on rank 0 with the mean over the steps since the last one and over ranks; the mean
-  // loss is returned on every rank. Throws Error on every rank where it is not finite: such a run does not
-  // come back.
+  // loss is returned on every rank. Throws AgreedFailure on every rank, after one line, where it is not
+  // finite: such a run does not come back.
   double flush(std::int64_t epoch, std::int64_t iteration, double learning_rate);
 
   void restart_clock();  // after a pause (evaluation, a save) that is not a step's
@@ -46,7 +45,7 @@ class StepLog {
   torch::Tensor loss_sum_;
   std::int64_t steps_ = 0;
   StepTimes times_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Stopwatch time_;
   double timed_seconds_ = 0;  // of all steps logged so far, for the time left
   std::int64_t timed_steps_ = 0;
 };

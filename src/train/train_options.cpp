@@ -21,6 +21,8 @@ namespace po = boost::program_options;
 
 constexpr unsigned kHelpColumns = 100;
 constexpr const char* kDefaultData = "/scratch/shards";
+constexpr std::int64_t kMostBucketKib = 1 << 20;  // 1 GiB: above the gradients of every backbone
+constexpr int kMostBenchmarkIterations = 1'000'000;
 constexpr const char* kDefaultSaveFolder = "./models";
 
 // Second names of options; Boost.ProgramOptions knows one long name only.
@@ -73,6 +75,12 @@ po::typed_value<double>* number(double value, const char* name = "X") {
 
 using Words = std::vector<std::string>;
 
+Words words_of(const std::vector<int>& epochs) {
+  Words result;
+  for (const int epoch : epochs) result.push_back(std::to_string(epoch));
+  return result;
+}
+
 po::typed_value<Words>* words(const Words& value, const char* name) {
   return po::value<Words>()
       ->multitoken()
@@ -98,7 +106,7 @@ struct OptionTable {
     const TrainOptions defaults;
     add_input();
     add_recipe(defaults);
-    add_augmentation();
+    add_augmentation(defaults.augmentation);
     add_machine(defaults);
     add_output(defaults);
     benchmark.add_options()  //
@@ -129,7 +137,9 @@ struct OptionTable {
         ("backbone-path", text("", "FILE"),
          "torchvision's ResNet weights to start from; without it they are random")  //
         ("checkpoint", po::value<Words>()->multitoken()->value_name("FILE..."),
-         "go on from this file, or evaluate it; of several (a glob) the newest epoch");
+         "go on from this file, or evaluate it; of several (a glob) the newest epoch; auto: the newest that "
+         "is whole in "
+         "the folder of --save, or from the start where there is none");
   }
 
   void add_recipe(const TrainOptions& defaults) {
@@ -137,13 +147,14 @@ struct OptionTable {
         ("epochs,e", with_default(defaults.epochs, "N"), "epochs to run")                                  //
         ("batch-size", with_default(defaults.batch_size, "N"), "images per rank and iteration (or --bs)")  //
         ("learning-rate", number(defaults.learning_rate),
-         "for a global batch of 32; the rate used is this * ranks * batch-size / 32 (or --lr)")      //
-        ("momentum,m", number(defaults.momentum), "of SGD")                                          //
-        ("weight-decay", number(defaults.weight_decay), "not for biases and BatchNorm (or --wd)")    //
-        ("warmup", with_default<std::int64_t>(0, "N"), "iterations in which the rate grows from 0")  //
-        ("multistep", words({"43", "54"}, "EPOCH..."),
+         "for a global batch of 32; the rate used is this * ranks * batch-size / 32 (or --lr)")    //
+        ("momentum,m", number(defaults.momentum), "of SGD")                                        //
+        ("weight-decay", number(defaults.weight_decay), "not for biases and BatchNorm (or --wd)")  //
+        ("warmup", with_default(defaults.warmup_iterations, "N"),
+         "iterations in which the rate grows from 0")  //
+        ("multistep", words(words_of(defaults.multistep), "EPOCH..."),
          "the rate is divided by 10 before these epochs, counted from 0; or none")  //
-        ("evaluation", words({"21", "31", "37", "42", "48", "53", "59", "64"}, "EPOCH..."),
+        ("evaluation", words(words_of(defaults.evaluation), "EPOCH..."),
          "evaluate after these epochs, counted from 0; or none, or last")  //
         ("eval-batch-size", with_default(defaults.evaluation_batch_size, "N"),
          "images per rank (or --ebs)")  //
@@ -154,13 +165,16 @@ struct OptionTable {
          "of weights, order and augmentation; default: random, logged");
   }
 
-  void add_augmentation() {
-    augmentation.add_options()                                                         //
-        ("hue", words({"-0.5", "0.5"}, "LOW HIGH"), "degrees")                         //
-        ("saturation", words({"0.5", "1.5"}, "LOW HIGH"), "factor")                    //
-        ("contrast", words({"0.5", "1.5"}, "LOW HIGH"), "factor about the level 128")  //
-        ("brightness", words({"0.875", "1.125"}, "LOW HIGH"), "factor")                //
-        ("flip-probability", number(0.5, "P"), "of a horizontal flip");
+  void add_augmentation(const AugmentationOptions& defaults) {
+    const auto range = [](const Range& value) {
+      return words({text_of(value.low), text_of(value.high)}, "LOW HIGH");
+    };
+    augmentation.add_options()                                                //
+        ("hue", range(defaults.hue_degrees), "degrees")                       //
+        ("saturation", range(defaults.saturation), "factor")                  //
+        ("contrast", range(defaults.contrast), "factor about the level 128")  //
+        ("brightness", range(defaults.brightness), "factor")                  //
+        ("flip-probability", number(defaults.flip_probability, "P"), "of a horizontal flip");
   }
 
   void add_machine(const TrainOptions& defaults) {
@@ -176,17 +190,27 @@ struct OptionTable {
         ("data-layout", text("auto", "LAYOUT"),
          "channels_first, channels_last or auto (last with --fp16)")  //
         ("num-workers", with_default(defaults.num_workers, "N"),
-         "loader threads per rank at most; fewer where cores are few")                                      //
-        ("first-bucket-kib", with_default<std::int64_t>(1024, "KIB"), "size of the first gradient bucket")  //
-        ("bucket-kib", with_default<std::int64_t>(8192, "KIB"), "size of the other gradient buckets");
+         "loader threads per rank at most; fewer where cores are few")  //
+        ("gradient-type", text("auto", "TYPE"),
+         "what gradients travel as: fp16, bf16, fp32 or auto (fp16 with --fp16)")  //
+        ("check-weights", with_default<std::int64_t>(0, "N"),
+         "compare all ranks' weights every N iterations; 0: at start and when saving")  //
+        ("first-bucket-kib", with_default(defaults.buckets.first_bucket_bytes / 1024, "KIB"),
+         "size of the first gradient bucket")  //
+        ("bucket-kib", with_default(defaults.buckets.bucket_bytes / 1024, "KIB"),
+         "size of the other gradient buckets");
   }
 
   void add_output(const TrainOptions& defaults) {
     output.add_options()  //
         ("save", po::value<std::string>()->value_name("[DIR]"),
-         "write epoch_N.pt after each epoch; without DIR in ./models")                              //
-        ("log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")  //
-        ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")        //
+         "write epoch_N.pt after each epoch; without DIR in ./models")  //
+        ("save-every-iterations", with_default<std::int64_t>(0, "N"),
+         "also save every N iterations, as iteration_N.pt; the newest stays")(
+            "save-every-minutes", number(0), "also save after so many minutes")(
+            "keep", with_default(0, "N"), "checkpoints that stay in the folder of --save; 0: every epoch's")(
+            "log-interval", with_default(defaults.log_interval, "N"), "iterations between log lines")  //
+        ("json-summary", text("", "FILE"), "log as JSON lines in DLLogger's form, appended")           //
         ("plot", text("", "FILE"),
          "loss, AP and AP50 over the epochs of this run as an SVG, written anew after each evaluation")  //
         ("results", text("", "FILE"), "detections of the last evaluation as a COCO results JSON");
@@ -213,6 +237,14 @@ T at_least(const po::variables_map& values, const char* option, T least) {
   // Above the largest is infinity.
   expect_usage(value >= least && value <= std::numeric_limits<T>::max(),
                fmt::format("--{} {}: must be {} or more", option, value, least));
+  return value;
+}
+
+template <class T>
+T within(const po::variables_map& values, const char* option, T least, T most) {
+  const auto value = values[option].as<T>();
+  expect_usage(value >= least && value <= most,
+               fmt::format("--{} {}: must be from {} to {}", option, value, least, most));
   return value;
 }
 
@@ -247,21 +279,29 @@ Range range_of(const po::variables_map& values, const std::string& option) {
   return range;
 }
 
-// Of an option that is given twice the later one counts: what a script passes on overrides what it sets
-// itself.
+// Options that say something about the same thing.
+std::string subject_of(const std::string& option) {
+  if (option == "no-fp16") return "fp16";
+  if (option == "no-allow-tf32") return "allow-tf32";
+  if (option == "no-cuda") return "device";
+  return option;
+}
+
+// Of options that are given twice, or contradict each other, the later one counts: what a script passes on
+// overrides what it sets itself.
 void keep_later(std::vector<po::option>& options) {
   std::vector<po::option> kept;
-  std::set<std::string> names;
+  std::set<std::string> subjects;
   for (auto option = options.rbegin(); option != options.rend(); ++option) {
-    if (option->string_key == "unexpected" || names.insert(option->string_key).second)
+    if (option->string_key == "unexpected" || subjects.insert(subject_of(option->string_key)).second)
       kept.push_back(*option);
   }
   options.assign(kept.rbegin(), kept.rend());
 }
 
-// Negative numbers after these are values, not options: Boost would take "-0.5" for a flag.
-void protect_negative_numbers(std::vector<std::string>& arguments, po::variables_map& values,
-                              const po::options_description& all) {
+// A negative number is a value, not an option: Boost would take "-0.5" for a flag.
+void parse_into(po::variables_map& values, const std::vector<std::string>& arguments,
+                const po::options_description& all) {
   po::positional_options_description positional;
   positional.add("unexpected", -1);
   const int style = (po::command_line_style::default_style & ~po::command_line_style::allow_guessing);
@@ -292,7 +332,7 @@ po::variables_map parse_words(std::vector<std::string> arguments, const OptionTa
   all.add(table.visible()).add(table.hidden);
   po::variables_map values;
   try {
-    protect_negative_numbers(arguments, values, all);
+    parse_into(values, arguments, all);
     po::notify(values);
   } catch (const po::error& error) {
     throw UsageError(fmt::format("{}; see ssd_train --help", error.what()));
@@ -346,19 +386,21 @@ TrainOptions options_of(const po::variables_map& values) {
                                       {{"auto", DataLayout::automatic},
                                        {"channels_first", DataLayout::channels_first},
                                        {"channels_last", DataLayout::channels_last}});
-  expect_usage(!(has("no-cuda") && options.device == DeviceChoice::cuda),
-               "--no-cuda and --device cuda exclude each other");
-  expect_usage(!(has("fp16") && has("no-fp16")),
-               "--fp16 (--amp) and --no-fp16 (--no-amp) exclude each other");
-  expect_usage(!(has("allow-tf32") && has("no-allow-tf32")),
-               "--allow-tf32 and --no-allow-tf32 exclude each other");
   if (has("no-cuda")) options.device = DeviceChoice::cpu;
   options.use_half = has("fp16");
+  options.gradient_type = choose<GradientType>("gradient-type", word("gradient-type"),
+                                               {{"auto", GradientType::automatic},
+                                                {"fp16", GradientType::float16},
+                                                {"bf16", GradientType::bfloat16},
+                                                {"fp32", GradientType::float32}});
+  options.weights_check_interval = at_least<std::int64_t>(values, "check-weights", 0);
   options.allow_tf32 = !has("no-allow-tf32");
   options.backbone = backbone_from_name(word("backbone"));
   options.backbone_path = word("backbone-path");
   if (has("checkpoint")) {
-    for (const auto& file : values["checkpoint"].as<Words>()) options.checkpoints.emplace_back(file);
+    const auto& files = values["checkpoint"].as<Words>();
+    options.from_newest_saved = files == Words{"auto"};
+    if (!options.from_newest_saved) options.checkpoints.assign(files.begin(), files.end());
   }
   if (has("save")) options.save_folder = word("save");
   options.epochs = at_least(values, "epochs", 0);
@@ -379,19 +421,26 @@ TrainOptions options_of(const po::variables_map& values) {
                           values["flip-probability"].as<double>()};
   options.augmentation.validate();
   options.num_workers = at_least(values, "num-workers", 1);
-  options.buckets = {at_least<std::int64_t>(values, "first-bucket-kib", 1) * 1024,
-                     at_least<std::int64_t>(values, "bucket-kib", 1) * 1024};
+  options.buckets = {within<std::int64_t>(values, "first-bucket-kib", 1, kMostBucketKib) * 1024,
+                     within<std::int64_t>(values, "bucket-kib", 1, kMostBucketKib) * 1024};
+  options.save_interval = at_least<std::int64_t>(values, "save-every-iterations", 0);
+  options.save_minutes = at_least(values, "save-every-minutes", 0.0);
+  options.kept_checkpoints = at_least(values, "keep", 0);
   options.log_interval = at_least(values, "log-interval", 1);
   options.json_summary = word("json-summary");
   options.plot = word("plot");
   options.results = word("results");
-  options.benchmark_iterations = at_least(values, "benchmark-iterations", 1);
-  options.benchmark_warmup = at_least(values, "benchmark-warmup", 0);
-  const bool trains = options.mode == Mode::training || options.mode == Mode::benchmark_training;
+  options.benchmark_iterations = within(values, "benchmark-iterations", 1, kMostBenchmarkIterations);
+  options.benchmark_warmup = within(values, "benchmark-warmup", 0, kMostBenchmarkIterations);
   expect_usage(
-      !trains || options.batch_size >= 2,
+      !trains(options.mode) || options.batch_size >= 2,
       "--batch-size 1: training needs 2 or more images per rank, since the last BatchNorm sees a 1x1 map");
-  expect_usage(options.mode != Mode::evaluation || !options.checkpoints.empty(),
+  const bool wants_folder = options.from_newest_saved || options.save_interval > 0 ||
+                            options.save_minutes > 0 || options.kept_checkpoints > 0;
+  expect_usage(!wants_folder || options.save_folder,
+               "--checkpoint auto, --save-every-iterations, --save-every-minutes and --keep need the folder: "
+               "--save DIR");
+  expect_usage(options.mode != Mode::evaluation || !options.checkpoints.empty() || options.from_newest_saved,
                "--mode evaluation: give the file to evaluate as --checkpoint FILE");
   return options;
 }
@@ -406,7 +455,9 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
     help << "Trains SSD300 and evaluates it as COCO does. One rank for each GPU, or for a share of the "
             "cores:\n"
             "  mpirun -np 8 ssd_train --fp16 --data /scratch/shards --save\n\n"
-         << table.visible() << "\nExit codes: 0 done, 1 failed, 2 wrong usage.\n";
+         << table.visible()
+         << "\nExit codes: 0 done, 1 failed, 2 wrong usage, 75 stopped by USR1, USR2, TERM or INT after the "
+            "step and the save:\ngo on with --checkpoint auto.\n";
     return {std::nullopt, help.str()};
   }
   if (values.count("version") != 0) return {std::nullopt, version_text("ssd_train")};

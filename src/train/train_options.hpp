@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/placement.hpp"
 #include "data/augmentation.hpp"
 #include "data/loader.hpp"
 #include "model/backbone.hpp"
@@ -16,7 +17,11 @@
 namespace ssd {
 
 enum class Mode { training, evaluation, benchmark_training, benchmark_inference };
-enum class DeviceChoice { automatic, cuda, cpu };
+// Whether it goes over the training set.
+inline bool trains(Mode mode) {
+  return mode == Mode::training || mode == Mode::benchmark_training;
+}
+enum class GradientType { automatic, float16, bfloat16, float32 };
 enum class DataLayout { automatic, channels_first, channels_last };
 
 struct TrainOptions {
@@ -26,11 +31,16 @@ struct TrainOptions {
   DataLayout layout = DataLayout::automatic;
   bool use_half = false;
   bool allow_tf32 = true;
+  GradientType gradient_type = GradientType::automatic;  // what gradients travel as between ranks
 
   Backbone backbone = Backbone::resnet50;
   std::filesystem::path backbone_path;             // a torchvision ResNet's state_dict; empty: random weights
   std::vector<std::filesystem::path> checkpoints;  // empty: from the start
+  bool from_newest_saved = false;                  // --checkpoint auto
   std::optional<std::filesystem::path> save_folder;
+  std::int64_t save_interval = 0;  // iterations between saves besides those of epochs; 0: none
+  double save_minutes = 0;         // the same in minutes
+  int kept_checkpoints = 0;        // newest files that stay; 0: every epoch's
 
   int epochs = 65;
   int batch_size = 32;             // per rank
@@ -49,6 +59,8 @@ struct TrainOptions {
 
   int num_workers = 8;    // loader threads per rank at most
   int log_interval = 20;  // iterations
+  std::int64_t weights_check_interval =
+      0;  // iterations between checks that ranks agree; 0: at start and when saving
   std::filesystem::path json_summary;
   std::filesystem::path plot;     // SVG of loss and AP over epochs
   std::filesystem::path results;  // detections of an evaluation as COCO results JSON

@@ -2,15 +2,22 @@
 
 namespace ssd {
 
-torch::Tensor TrainStep::run(const torch::Tensor& images, const LossTargets& targets, double learning_rate) {
+torch::Tensor TrainStep::run(const torch::Tensor& images, const LossTargets& targets, double learning_rate,
+                             PhaseClock* clock) {
+  const auto mark = [&](StepPhase phase) {
+    if (clock != nullptr) clock->mark(phase);
+  };
   const auto loss_type = arena_.options().compute_type == torch::kDouble ? torch::kDouble : torch::kFloat;
   arena_.zero_gradients();
   reducer_.begin_step();
   const auto predictions = model_.forward(images);
   const auto loss =
       multibox_loss(predictions.locations.to(loss_type), predictions.confidences.to(loss_type), targets);
+  mark(StepPhase::forward);
   scaler_.scale(loss).backward();
+  mark(StepPhase::backward);
   reducer_.finish_step();
+  mark(StepPhase::exposed_communication);
 
   torch::NoGradGuard no_grad;
   if (scaler_.is_dynamic()) {
@@ -20,7 +27,9 @@ torch::Tensor TrainStep::run(const torch::Tensor& images, const LossTargets& tar
   const SgdStep step{learning_rate, scaler_.inverse_scale(), scaler_.found_overflow()};
   for (std::size_t b = 0; b < arena_.blocks().size(); ++b)
     sgd_update(arena_.blocks()[b], reducer_.averaged(b), options_, step);
+  if (arena_.preserves_state() && scaler_.found_overflow().item<float>() == 0) arena_.adopt_update();
   scaler_.update();
+  mark(StepPhase::optimizer);
   return loss.detach();
 }
 

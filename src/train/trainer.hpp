@@ -7,9 +7,13 @@
 #include <string>
 
 #include "comm/mpi_comm.hpp"
+#include "core/stopwatch.hpp"
 #include "model/ssd300.hpp"
 #include "record/shard_set.hpp"
 #include "report/json_lines.hpp"
+#include "train/batch_feed.hpp"
+#include "train/benchmark_report.hpp"
+#include "train/checkpoint_saver.hpp"
 #include "train/compute_plan.hpp"
 #include "train/evaluation.hpp"
 #include "train/run_curves.hpp"
@@ -27,7 +31,8 @@ class Trainer {
  public:
   Trainer(const TrainOptions& options, const MpiComm& world);
 
-  void train();
+  // The exit code: 0, or 75 (core/stop_signals.hpp) where a signal asked it to end.
+  int train();
   void evaluate();  // once, the model of --checkpoint
   void benchmark_training();
   void benchmark_inference();
@@ -36,14 +41,19 @@ class Trainer {
   void open_data();
   void make_model();
   void load_start();
-  void check_start() const;
+  void expect_same_start() const;
   void log_start() const;
   std::unique_ptr<TrainLoader> make_train_loader() const;
   LearningRateOptions schedule() const;
-  torch::Tensor run_step(const LoadedBatch& batch, double rate);
+  PhaseClock::Milliseconds time_phases(BatchFeed& feed);
+  void report_benchmark(const BenchmarkReport& report) const;
   void finish_epoch(std::int64_t epoch);
   void evaluate_and_report(std::int64_t epoch);
-  void save(std::int64_t epoch);
+  void save(const TrainingPosition& position, const std::string& name);
+  int stop(std::int64_t iteration);
+  std::uint32_t own_flags() const;
+  std::optional<std::filesystem::path> start_file() const;
+  void adapt_position(const ResumedFacts& resumed);
   void broadcast_state();    // rank 0's weights, statistics and momentum to all
   void broadcast_buffers();  // rank 0's BatchNorm statistics to all
   bool has_json() const { return json_ != nullptr; }
@@ -66,6 +76,8 @@ class Trainer {
   torch::Tensor default_boxes_;  // (8732, 4) float32 on the device
   TrainingPosition position_;
   bool is_resumed_ = false;
+  std::unique_ptr<CheckpointSaver> saver_;  // rank 0, with --save, in training
+  Stopwatch since_save_;
   std::unique_ptr<JsonLines> json_;    // rank 0, with --json-summary
   std::unique_ptr<RunCurves> curves_;  // rank 0, with --plot, in training
 };

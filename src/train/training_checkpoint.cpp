@@ -3,9 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
+#include "checkpoint/class_count.hpp"
 #include "checkpoint/file_names.hpp"
 #include "checkpoint/own_section.hpp"
 #include "checkpoint/state_dict.hpp"
@@ -49,7 +52,7 @@ torch::ScalarType scalar_type_of(DType dtype) {
   }
 }
 
-// A tensor of a file, of the shape that is wanted.
+// A tensor of a file, of the file's shape and dtype.
 torch::Tensor torch_tensor(const TensorValue& value) {
   const auto bytes = contiguous_bytes(value);
   auto tensor = torch::empty(value.shape, scalar_type_of(value.dtype));
@@ -81,17 +84,16 @@ std::vector<std::vector<PlacedParameter>> optimizer_groups(const Ssd300& model, 
   return groups;
 }
 
-Value optimizer_value(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts) {
+Value optimizer_value(const StateSnapshot& snapshot, const TrainingFacts& facts) {
   Dict state;
   List groups;
   const double rate = learning_rate(facts.schedule, facts.position.epoch, facts.position.iteration);
   std::int64_t index = 0;
-  const auto parameters = optimizer_groups(model, arena);
-  for (std::size_t g = 0; g < parameters.size(); ++g) {
+  for (std::size_t g = 0; g < snapshot.momentum.size(); ++g) {
     List indices;
-    for (const auto& [block, entry] : parameters[g]) {
+    for (const auto& momentum : snapshot.momentum[g]) {
       Dict slot;
-      slot.set("momentum_buffer", tensor_value(arena.momentum_of(*block, *entry)));
+      slot.set("momentum_buffer", tensor_value(momentum));
       state.set(index, std::move(slot));
       indices.items.emplace_back(index++);
     }
@@ -117,8 +119,9 @@ Value optimizer_value(const Ssd300& model, const ParameterArena& arena, const Tr
 
 Value scheduler_value(const TrainingFacts& facts) {
   Dict milestones(Dict::Kind::counter);
-  for (const int epoch : facts.schedule.milestone_epochs)
-    milestones.set(std::int64_t{epoch}, std::int64_t{1});
+  std::map<int, std::int64_t> times;  // a milestone that is named twice divides twice
+  for (const int epoch : facts.schedule.milestone_epochs) ++times[epoch];
+  for (const auto& [epoch, count] : times) milestones.set(std::int64_t{epoch}, count);
   const double full = full_learning_rate(facts.schedule);
   auto after_warmup = facts.schedule;
   after_warmup.warmup_iterations = 0;
@@ -137,14 +140,16 @@ Value scheduler_value(const TrainingFacts& facts) {
 
 Value own_value(const TrainingFacts& facts) {
   auto own = make_own_section();
-  Dict scaler;
-  scaler.set("scale", facts.scaler.scale);
-  scaler.set("good_steps", facts.scaler.good_steps);
-  scaler.set("skipped_steps", facts.scaler.skipped_steps);
   Dict sampler;
   sampler.set("iteration_in_epoch", facts.position.iteration_in_epoch);
   sampler.set("batch_size", std::int64_t{facts.schedule.batch_size});
-  own.set("loss_scaler", std::move(scaler));
+  if (facts.scaler) {
+    Dict scaler;
+    scaler.set("scale", facts.scaler->scale);
+    scaler.set("good_steps", facts.scaler->good_steps);
+    scaler.set("skipped_steps", facts.scaler->skipped_steps);
+    own.set("loss_scaler", std::move(scaler));
+  }
   own.set("sampler", std::move(sampler));
   own.set("seed", static_cast<std::int64_t>(facts.seed));
   own.set("configuration", facts.configuration);
@@ -164,22 +169,21 @@ std::map<std::string, torch::Tensor> places_of(const Ssd300& model, const Parame
   return places;
 }
 
-void check_class_count(const CheckpointItem& root, const std::vector<NamedTensor>& tensors,
-                       const Ssd300& model) {
-  for (const auto& [name, tensor] : tensors) {
-    if (name != "conf.0.bias" || tensor.shape.size() != 1) continue;
-    const auto classes = tensor.shape[0] / kBoxesPerCell[0];
-    SSD_VALIDATE(classes == model.class_count(),
-                 "checkpoint '{}': it is of a network for {} classes and the background, the data set has {} "
-                 "classes; take "
-                 "the data set it was trained on, or start anew without --checkpoint",
-                 root.source(), classes - 1, model.class_count() - 1);
-  }
+void check_class_count(const CheckpointItem& root, const Ssd300& model) {
+  const int classes = count_classes(root);
+  SSD_VALIDATE(classes == model.class_count() - 1,
+               "checkpoint '{}': it is of a network for {} classes and the background, the data set has {} "
+               "classes; take "
+               "the data set it was trained on, or start anew without --checkpoint",
+               root.source(), classes, model.class_count() - 1);
 }
 
 void load_weights(const CheckpointItem& root, Ssd300& model, ParameterArena& arena) {
   const auto tensors = state_dict_of(root);
-  check_class_count(root, tensors, model);
+  if (std::any_of(tensors.begin(), tensors.end(),
+                  [](const auto& item) { return item.name == "conf.0.bias"; })) {
+    check_class_count(root, model);
+  }
   auto places = places_of(model, arena);
   for (const auto& [name, tensor] : tensors) {
     const auto place = places.find(name);
@@ -229,26 +233,62 @@ void load_momentum(const CheckpointItem& optimizer, const Ssd300& model, Paramet
   }
 }
 
+// A number of the file that counts something.
+std::int64_t count_of(const CheckpointItem& item, std::int64_t least, std::int64_t most) {
+  const auto value = item.integer();
+  if (value < least || value > most)
+    throw item.error(fmt::format("is {}; it must be from {} to {}", value, least, most));
+  return value;
+}
+
+constexpr std::int64_t kMostIterations = std::int64_t{1} << 53;
+constexpr std::int64_t kMostEpochs = std::numeric_limits<std::int32_t>::max();
+
+LossScalerState scaler_of(const CheckpointItem& item) {
+  const double scale = item.at("scale").number();
+  if (!(scale > 0 && std::isfinite(scale)))
+    throw item.at("scale").error(fmt::format("is {}; it must be above 0 and finite", scale));
+  return {scale, count_of(item.at("good_steps"), 0, kMostIterations),
+          count_of(item.at("skipped_steps"), 0, kMostIterations)};
+}
+
 void read_own_section(const CheckpointItem& own, ResumedFacts& facts) {
-  const auto scaler = own.at("loss_scaler");
-  facts.scaler = LossScalerState{scaler.at("scale").number(), scaler.at("good_steps").integer(),
-                                 scaler.at("skipped_steps").integer()};
-  facts.position.iteration_in_epoch = own.at("sampler").at("iteration_in_epoch").integer();
-  facts.batch_size = static_cast<int>(own.at("sampler").at("batch_size").integer());
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (const auto scaler = own.find("loss_scaler")) facts.scaler = scaler_of(*scaler);
+  const auto sampler = own.at("sampler");
+  facts.position.iteration_in_epoch = count_of(sampler.at("iteration_in_epoch"), 0, kMostIterations);
+  facts.batch_size = static_cast<int>(count_of(sampler.at("batch_size"), 1, kMost));
   facts.seed = static_cast<std::uint64_t>(own.at("seed").integer());
-  facts.world_size = static_cast<int>(own.at("world_size").integer());
-  facts.compute_threads = static_cast<int>(own.at("threads").integer());
+  facts.world_size = static_cast<int>(count_of(own.at("world_size"), 1, kMost));
+  facts.compute_threads = static_cast<int>(count_of(own.at("threads"), 1, kMost));
   facts.cpu = own.at("cpu_features").text();
 }
 
 }  // namespace
 
-Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts) {
+StateSnapshot take_snapshot(const Ssd300& model, const ParameterArena& arena) {
+  torch::NoGradGuard no_grad;
+  StateSnapshot snapshot;
+  const auto places = places_of(model, arena);
+  for (const auto& tensor : model_tensors(model)) {
+    const auto& place = places.at(tensor.name);
+    // .cpu() copies from a GPU; a CPU's buffers change with every step.
+    snapshot.model.push_back(
+        {tensor.name, tensor.is_parameter || !place.is_cpu() ? place.cpu() : place.clone()});
+  }
+  const auto groups = optimizer_groups(model, arena);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const auto& [block, entry] : groups[g]) {
+      snapshot.momentum[g].push_back(arena.momentum_of(*block, *entry).cpu());
+    }
+  }
+  return snapshot;
+}
+
+Value make_checkpoint(const StateSnapshot& state, const TrainingFacts& facts) {
   torch::NoGradGuard no_grad;
   Dict weights(Dict::Kind::ordered);
-  const auto places = places_of(model, arena);
-  for (const auto& tensor : model_tensors(model))
-    weights.set(tensor.name, tensor_value(places.at(tensor.name)));
+  for (const auto& [name, tensor] : state.model) weights.set(name, tensor_value(tensor));
   Dict labels;
   labels.set(std::int64_t{0}, "background");
   for (std::size_t i = 0; i < facts.class_names.size(); ++i)
@@ -256,7 +296,7 @@ Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const Tr
   Dict root;
   root.set("epoch", facts.position.epoch);
   root.set("iteration", facts.position.iteration);
-  root.set("optimizer", optimizer_value(model, arena, facts));
+  root.set("optimizer", optimizer_value(state, facts));
   root.set("scheduler", scheduler_value(facts));
   root.set("label_map", std::move(labels));
   root.set("model", std::move(weights));
@@ -269,8 +309,9 @@ ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, Paramete
   load_weights(root, model, arena);
   ResumedFacts facts;
   if (!root.value().get_if<Dict>()->contains("model")) return facts;  // a bare state_dict
-  if (const auto epoch = root.find("epoch")) facts.position.epoch = epoch->integer();
-  if (const auto iteration = root.find("iteration")) facts.position.iteration = iteration->integer();
+  if (const auto epoch = root.find("epoch")) facts.position.epoch = count_of(*epoch, 0, kMostEpochs);
+  if (const auto iteration = root.find("iteration"))
+    facts.position.iteration = count_of(*iteration, 0, kMostIterations);
   if (const auto optimizer = root.find("optimizer")) {
     load_momentum(*optimizer, model, arena);
     facts.has_optimizer = true;

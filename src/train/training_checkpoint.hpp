@@ -1,6 +1,7 @@
 // A training run as a checkpoint file, and back. checkpoint/FORMAT.md says what is in the file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,7 +27,7 @@ struct TrainingPosition {
 // What a checkpoint holds besides weights and momentum.
 struct TrainingFacts {
   TrainingPosition position;
-  LossScalerState scaler;
+  std::optional<LossScalerState> scaler;  // where the run scales its loss
   std::uint64_t seed = 0;
   LearningRateOptions schedule;
   SgdOptions sgd;
@@ -36,8 +37,21 @@ struct TrainingFacts {
   std::string cpu;
 };
 
-// The file's contents; copies the weights. Local.
-Value make_checkpoint(const Ssd300& model, const ParameterArena& arena, const TrainingFacts& facts);
+// Model, statistics and momentum at one moment. On a CPU master weights and momentum are not copied: they
+// have to stay as they are while the snapshot is used (ParameterArena, Note [Spare blocks]). Elsewhere
+// everything is copied.
+struct StateSnapshot {
+  struct Named {
+    std::string name;
+    torch::Tensor tensor;  // on the host, in the parameter's shape; not always row-major
+  };
+  std::vector<Named> model;  // master weights and buffers in the order of the state_dict
+  std::array<std::vector<torch::Tensor>, 2> momentum;  // of torch's two parameter groups, in their order
+};
+StateSnapshot take_snapshot(const Ssd300& model, const ParameterArena& arena);
+
+// The file's contents; copies the weights. Local, from any thread.
+Value make_checkpoint(const StateSnapshot& state, const TrainingFacts& facts);
 
 // What a file says of the run it came from; scaler and seed are missing in the reference's own files.
 struct ResumedFacts {

@@ -1,5 +1,5 @@
 // Each stage of an evaluation, and all that is done with detections in memory, by the time of one core.
-//   SSD_BENCH_GROUND_TRUTH=gt.json SSD_BENCH_RESULTS=dt.json build/default/bench/bench_evaluation
+//   SSD_BENCH_GROUND_TRUTH=gt.json SSD_BENCH_RESULTS=dt.json build/default/tests/bench/bench_evaluation
 // Without the variables: a made set of the shape of val2017 with 100 detections for each image.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>

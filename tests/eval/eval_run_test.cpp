@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,7 +63,10 @@ class EvalRun : public testing::Test {
 
   // A folder that all ranks know, of rank 0.
   std::filesystem::path shared(const TemporaryFolder& folder) const {
-    return world.broadcast(folder.path().string());
+    std::array<char, 256> name{};
+    folder.path().string().copy(name.data(), name.size() - 1);
+    world.broadcast_in_place(std::as_writable_bytes(std::span(name)));
+    return name.data();
   }
 
   MpiComm world;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "checkpoint/class_count.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 

@@ -89,6 +89,7 @@ struct ForwardCase {
   Backbone backbone;
   torch::ScalarType dtype;
   const char* mode;
+  bool channels_last = false;
 };
 
 class GoldenForward : public testing::TestWithParam<ForwardCase> {};
@@ -98,7 +99,7 @@ double largest_difference(const torch::Tensor& got, const torch::Tensor& wanted)
 }
 
 TEST_P(GoldenForward, equals_the_reference) {
-  const auto [backbone, dtype, mode] = GetParam();
+  const auto [backbone, dtype, mode, channels_last] = GetParam();
   const bool is_double = dtype == torch::kDouble;
   const std::string group = mode;
   // README's tolerances: float64 1e-9; float32 5e-5 in evaluation, 1e-3 in training (the 1x1 map's
@@ -118,7 +119,14 @@ TEST_P(GoldenForward, equals_the_reference) {
   }
   if (is_double) model.to(torch::kDouble);
   model.train(group == "train");
-  const auto images = test::field({2, 3, 300, 300}, "image", 4).to(dtype);
+  auto images = test::field({2, 3, 300, 300}, "image", 4).to(dtype);
+  if (channels_last) {
+    model.to(dtype);
+    for (auto& weight : model.parameters()) {
+      if (weight.dim() == 4) weight.set_data(weight.contiguous(torch::MemoryFormat::ChannelsLast));
+    }
+    images = images.contiguous(torch::MemoryFormat::ChannelsLast);
+  }
   if (group == "eval") {
     const auto maps = model.feature_maps(images);
     for (std::size_t i = 0; i < maps.size(); ++i) {

@@ -157,8 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {"--data", SSD_TEST_DATA "/coco_free"},
                    1,
                    "'" SSD_TEST_DATA "/coco_free' is a COCO folder, not a set of shards; pack it once: "
-                                     "ssd_preprocess " SSD_TEST_DATA "/coco_free " SSD_TEST_DATA
-                   "/coco_free-shards"},
+                   "ssd_preprocess " SSD_TEST_DATA "/coco_free " SSD_TEST_DATA "/coco_free-shards"},
             BadRun{"an_unfinished_set",
                    [](const fs::path& work) { fs::remove(work / "data/train.manifest.json"); },
                    {},

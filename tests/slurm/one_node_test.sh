@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # slurm/ssd_8gpu_fp16.sbatch, unchanged, in a real cluster of one node: 8 ranks by mpirun train an epoch of twelve photos,
-# evaluate and save; 8 ranks by srun evaluate what was saved; a run that fails is a failed job.
+# evaluate and save; 8 ranks by srun evaluate what was saved; a run that fails is a failed job, and so is one whose ranks
+# do not average right.
 #   one_node_test.sh BIN      BIN: the folder of ssd_train and ssd_preprocess. Exit code 77: skipped.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -47,7 +48,10 @@ expect '8 ranks, 8 on this node' 1
 expect 'learning rate 0.0013 = 0.0026 * 8 ranks * 2 / 32, warmup 300 iterations' 1
 expect 'done: 1 epochs' 1
 expect 'Average ' 12
-expect 'warning:' 0
+expect 'rank  host   local rank  device' 1
+expect 'ok: 5 averages, no wrong value; the gradient in FP16+FP32: ' 1
+# On a machine of fewer cores than ranks, that warning.
+! grep 'warning:' "$log" | grep -v 'warning: 8 ranks share' || fail 'a warning'
 expect 'error:' 0
 ! grep -q $'[\r\033]' "$log" || fail 'the log holds carriage returns or escapes'
 [ -s results/models/epoch_0.pt ] || fail 'no checkpoint'
@@ -61,6 +65,16 @@ expect '8 ranks on node1 by srun' 1
 expect '8 ranks, 8 on this node' 1
 grep 'Average ' "$log" | diff trained - || fail 'the evaluation in training and that of the checkpoint differ'
 cmp results/detections.json evaluated/detections.json || fail 'detections differ'
+
+cat >wrong_averages <<'PROGRAM'
+#!/bin/sh
+echo 'FAILED: 1 wrong value'
+exit 1
+PROGRAM
+chmod +x wrong_averages
+job wrong_averages COMM_BENCH="$work/wrong_averages" --
+expect_outcome 'FAILED 1:0'
+expect 'ssd_train ' 0
 
 job no_data DATA=/nowhere --
 expect_outcome 'FAILED 1:0'

@@ -9,13 +9,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "boxes/default_boxes.hpp"
 #include "core/error.hpp"
-#include "model/detection_decode.hpp"
 #include "model/model_tensors.hpp"
 #include "support/files.hpp"
-#include "support/golden_numbers.hpp"
-#include "support/h5_golden.hpp"
+#include "support/golden_batch.hpp"
 #include "train/train_step.hpp"
 
 namespace ssd {
@@ -48,23 +45,6 @@ struct TrainedModel {
   Ssd300 model;
   ParameterArena arena;
 };
-
-// Training batch 0 of the golden steps.
-std::pair<torch::Tensor, LossTargets> first_batch() {
-  const GoldenFile encode(SSD_TEST_DATA "/golden/encode.h5");
-  const GoldenFile defaults(SSD_TEST_DATA "/golden/default_boxes.h5");
-  std::vector<torch::Tensor> boxes, labels;
-  for (const int k : {10, 45}) {
-    const auto group = fmt::format("case_{:02}/", k);
-    const auto index = tensor_of(encode.read<std::int64_t>(group + "index"));
-    boxes.push_back(tensor_of(defaults.read<float>("background_xywh")).view({kDefaultBoxCount, 4}));
-    boxes.back().index_put_({index}, tensor_of(encode.read<float>(group + "target_xywh")).view({-1, 4}));
-    labels.push_back(torch::zeros({kDefaultBoxCount}, torch::kLong));
-    labels.back().index_put_({index}, tensor_of(encode.read<std::int64_t>(group + "target_label")));
-  }
-  const auto offsets = encode_offsets(torch::stack(boxes), default_boxes_tensor()).transpose(1, 2);
-  return {test::field({2, 3, 300, 300}, "train_image_0", 4), {torch::stack(labels), offsets}};
-}
 
 TEST(ReferenceCheckpoint, loads_and_gives_the_reference_forward_and_next_step) {
   const TemporaryFolder folder;
@@ -100,7 +80,7 @@ TEST(ReferenceCheckpoint, loads_and_gives_the_reference_forward_and_next_step) {
   LossScaler scaler(LossScaling::none, torch::kCPU);
   TrainStep step(trained.model, trained.arena, reducer, scaler, {});
   trained.model.train();
-  const auto [images, targets] = first_batch();
+  const auto [images, targets] = test::golden_batch(0, torch::kFloat);
   const double loss = step.run(images, targets, 8.125e-5).item<double>();
   const auto& wanted = check["step"];
   EXPECT_NEAR(loss, wanted["loss_f32"].get<double>(), 1e-5 * loss);
@@ -142,7 +122,7 @@ TEST(TrainingCheckpoint, comes_back_with_every_bit) {
     facts.class_names = {"RBC", "WBC", "Platelets"};
     facts.cpu = "AMX";
     const auto path = folder.path() / "epoch_6.pt";
-    write_checkpoint_file(path, make_checkpoint(saved.model, saved.arena, facts));
+    write_checkpoint_file(path, make_checkpoint(take_snapshot(saved.model, saved.arena), facts));
 
     TrainedModel loaded(Backbone::resnet18, 4, options);
     const auto item = read_checkpoint_file(path);
@@ -168,7 +148,7 @@ TEST(TrainingCheckpoint, T1_02_of_another_class_count_or_backbone_is_refused_wit
   const TemporaryFolder folder;
   TrainedModel saved(Backbone::resnet18, 4);
   const auto path = folder.path() / "epoch_0.pt";
-  write_checkpoint_file(path, make_checkpoint(saved.model, saved.arena, {}));
+  write_checkpoint_file(path, make_checkpoint(take_snapshot(saved.model, saved.arena), {}));
   TrainedModel more_classes(Backbone::resnet18, 81), deeper(Backbone::resnet34, 4);
   EXPECT_EQ(message_of(
                 [&] { load_checkpoint(read_checkpoint_file(path), more_classes.model, more_classes.arena); }),

@@ -7,19 +7,14 @@
 #include <algorithm>
 #include <map>
 
-#include "boxes/default_boxes.hpp"
-#include "boxes/match.hpp"
-#include "model/detection_decode.hpp"
 #include "model/model_tensors.hpp"
-#include "support/golden_numbers.hpp"
-#include "support/h5_golden.hpp"
+#include "support/golden_batch.hpp"
 #include "train/train_step.hpp"
 
 namespace ssd {
 namespace {
 
 using test::GoldenFile;
-using test::tensor_of;
 
 const GoldenFile& golden() {
   static const GoldenFile file(SSD_TEST_DATA "/golden/train_resnet18.h5");
@@ -47,33 +42,10 @@ std::vector<std::string> names_of(const std::string& dataset) {
   return names;
 }
 
-struct GoldenBatch {
-  torch::Tensor images;
-  LossTargets targets;
-};
-
-GoldenBatch load_batch(int b, torch::ScalarType type) {
-  static const std::array<std::array<int, 2>, 2> kEncodeCases{{{10, 45}, {12, 46}}};
-  const GoldenFile encode(SSD_TEST_DATA "/golden/encode.h5");
-  const GoldenFile defaults(SSD_TEST_DATA "/golden/default_boxes.h5");
-  std::vector<torch::Tensor> boxes, labels;
-  for (const int k : kEncodeCases[static_cast<std::size_t>(b)]) {
-    const auto group = fmt::format("case_{:02}/", k);
-    const auto index = tensor_of(encode.read<std::int64_t>(group + "index"));
-    boxes.push_back(tensor_of(defaults.read<float>("background_xywh")).view({kDefaultBoxCount, 4}));
-    boxes.back().index_put_({index}, tensor_of(encode.read<float>(group + "target_xywh")).view({-1, 4}));
-    labels.push_back(torch::zeros({kDefaultBoxCount}, torch::kLong));
-    labels.back().index_put_({index}, tensor_of(encode.read<std::int64_t>(group + "target_label")));
-  }
-  const auto offsets =
-      encode_offsets(torch::stack(boxes).to(type), default_boxes_tensor().to(type)).transpose(1, 2);
-  return {test::field({2, 3, 300, 300}, fmt::format("train_image_{}", b), 4).to(type),
-          {torch::stack(labels), offsets}};
-}
-
 struct StepsCase {
   const char* group;
   torch::ScalarType type;
+  bool channels_last;  // with it BatchNorm and ReLU are one operation (model/batch_norm_relu.hpp)
 };
 
 // Tolerances of README, section 7.
@@ -102,11 +74,11 @@ class GoldenSteps {
     test::fill_by_rule(model_);
     for (const auto& [name, tensor, is_parameter, is_norm] : model_tensors(model_))
       start_[name] = tensor.detach().to(torch::kDouble).clone();
-    for (int b = 0; b < 2; ++b) batches_.push_back(load_batch(b, run.type));
+    for (int b = 0; b < 2; ++b) batches_.push_back(test::golden_batch(b, run.type));
   }
 
   void run() {
-    ParameterArena arena(model_, {run_.type, false});
+    ParameterArena arena(model_, {run_.type, run_.channels_last});
     std::unique_ptr<GradientCommunicator> communicator;
     if (world_.world_size() > 1) communicator = make_mpi_gradient_communicator(world_);
     ReducerOptions reducer_options;
@@ -123,7 +95,7 @@ class GoldenSteps {
     const auto ranks = static_cast<std::size_t>(world_.world_size());
     for (std::size_t s = 0; s < rates.size(); ++s) {
       const auto& batch = batches_[(s + static_cast<std::size_t>(world_.rank())) % 2];
-      const double loss = step.run(batch.images, batch.targets, rates[s]).item<double>();
+      const double loss = step.run(images_of(batch), batch.targets, rates[s]).item<double>();
       const double wanted = losses[s * ranks + static_cast<std::size_t>(world_.rank())];
       const double bound =
           s <= 2 ? tolerance.loss_early : (s <= 5 ? tolerance.loss_middle : tolerance.loss_late);
@@ -136,6 +108,10 @@ class GoldenSteps {
   }
 
  private:
+  torch::Tensor images_of(const test::GoldenBatch& batch) const {
+    return run_.channels_last ? batch.images.contiguous(torch::MemoryFormat::ChannelsLast) : batch.images;
+  }
+
   // two_ranks has one rate for its three steps.
   std::vector<double> rates_of_steps() const {
     if (golden().has(group_ + "/lr")) return golden().read<double>(group_ + "/lr");
@@ -221,7 +197,7 @@ class GoldenSteps {
   std::string suffix_;
   Ssd300 model_{Backbone::resnet18, 81};
   std::map<std::string, torch::Tensor> start_;
-  std::vector<GoldenBatch> batches_;
+  std::vector<test::GoldenBatch> batches_;
 };
 
 class GoldenStepsTest : public testing::TestWithParam<StepsCase> {};
@@ -239,13 +215,17 @@ TEST_P(GoldenStepsTest, equal_the_reference_run) {
 
 INSTANTIATE_TEST_SUITE_P(
     Groups, GoldenStepsTest,
-    testing::Values(StepsCase{"constant_lr", torch::kFloat}, StepsCase{"constant_lr", torch::kDouble},
-                    StepsCase{"warmup", torch::kFloat}, StepsCase{"warmup", torch::kDouble},
-                    StepsCase{"high_lr", torch::kFloat}, StepsCase{"high_lr", torch::kDouble},
-                    StepsCase{"decay_probe", torch::kFloat}, StepsCase{"decay_probe", torch::kDouble},
-                    StepsCase{"two_ranks", torch::kFloat}, StepsCase{"two_ranks", torch::kDouble}),
+    testing::Values(StepsCase{"constant_lr", torch::kFloat, false},
+                    StepsCase{"constant_lr", torch::kDouble, true}, StepsCase{"warmup", torch::kFloat, true},
+                    StepsCase{"warmup", torch::kDouble, false}, StepsCase{"high_lr", torch::kFloat, false},
+                    StepsCase{"high_lr", torch::kDouble, true}, StepsCase{"decay_probe", torch::kFloat, true},
+                    StepsCase{"decay_probe", torch::kDouble, false},
+                    StepsCase{"two_ranks", torch::kFloat, false},
+                    StepsCase{"two_ranks", torch::kDouble, true}),
     [](const auto& item) {
-      return std::string(item.param.group) + (item.param.type == torch::kDouble ? "_float64" : "_float32");
+      return fmt::format("{}_{}{}", item.param.group,
+                         item.param.type == torch::kDouble ? "float64" : "float32",
+                         item.param.channels_last ? "_channels_last" : "");
     });
 
 }  // namespace

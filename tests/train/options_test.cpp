@@ -74,6 +74,14 @@ TEST(TrainOptionsTest, of_an_option_given_twice_the_later_counts) {
   EXPECT_TRUE(options.evaluation.empty());
 }
 
+TEST(TrainOptionsTest, of_options_that_contradict_each_other_the_later_counts) {
+  EXPECT_FALSE(options_of({"--fp16", "--no-amp"}).use_half);
+  EXPECT_TRUE(options_of({"--no-fp16", "--amp"}).use_half);
+  EXPECT_FALSE(options_of({"--allow-tf32", "--no-allow-tf32"}).allow_tf32);
+  EXPECT_EQ(options_of({"--device", "cuda", "--no-cuda"}).device, DeviceChoice::cpu);
+  EXPECT_EQ(options_of({"--no-cuda", "--device", "cuda"}).device, DeviceChoice::cuda);
+}
+
 struct WrongUse {
   std::vector<const char*> words;
   const char* message;
@@ -110,8 +118,9 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"/coco", "--fp16", "/data", "--fp16"},
                  "'/coco' belongs to no option; the folder of shards is given as --data /coco"},
         WrongUse{{"/coco"}, "'/coco' belongs to no option; the folder of shards is given as --data /coco"},
-        WrongUse{{"--fp16", "--no-amp"}, "--fp16 (--amp) and --no-fp16 (--no-amp) exclude each other"},
-        WrongUse{{"--no-cuda", "--device", "cuda"}, "--no-cuda and --device cuda exclude each other"},
+        WrongUse{{"--bucket-kib", "9000000000000000"},
+                 "--bucket-kib 9000000000000000: must be from 1 to 1048576"},
+        WrongUse{{"--gradient-type", "int8"}, "--gradient-type 'int8': not one of auto, fp16, bf16, fp32"},
         WrongUse{{"--hue", "1"}, "--hue: takes two numbers, low and high; here are 1"},
         WrongUse{{"--hue", "2", "1"}, "--hue 2 1: low is above high"},
         WrongUse{{"--seed", "-1"}, "--seed -1: must be 0 or more"},
