@@ -112,6 +112,8 @@ TEST_F(DetectionsTest, cut_off_anywhere_are_refused) {
     EXPECT_THAT(error_of(text.substr(0, length)), testing::StartsWith("FILE is not valid JSON")) << length;
   }
   EXPECT_THAT(error_of(text + "]"), testing::StartsWith("FILE is not valid JSON"));
+  EXPECT_THAT(error_of(text + std::string("\0 5,", 4)), testing::StartsWith("FILE is not valid JSON"));
+  EXPECT_EQ(error_of(std::string("[\0]", 3)), "FILE: detection [0] is not an object");
 }
 
 TEST_F(DetectionsTest, are_written_as_coco_results) {
