@@ -18,7 +18,7 @@ namespace ssd {
 // category and area range without ground truth are -1.
 struct EvaluationResult {
   EvaluationParameters parameters;
-  std::vector<CategoryId> category_ids;  // ascending
+  std::vector<CategoryId> category_ids;  // ascending; where categories are not used the single -1
   std::vector<double> precision;         // (T, R, K, A, M)
   std::vector<double> recall;            // (T, K, A, M)
   std::vector<double> scores;            // (T, R, K, A, M): the score at which that recall is reached
@@ -42,8 +42,8 @@ struct EvaluationResult {
 };
 
 // parameters and category_ids: those that the parts were matched with. Throws Error where a part was made
-// with others, or where an image is in two parts.
+// with others, or where an image is in two parts. The result is the same for any number of threads.
 EvaluationResult accumulate(const EvaluationParameters& parameters, std::span<const CategoryId> category_ids,
-                            std::span<const MatchOutcomes> parts);
+                            std::span<const MatchOutcomes> parts, int threads = 1);
 
 }  // namespace ssd

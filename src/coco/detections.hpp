@@ -3,7 +3,9 @@
 // that.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,9 +21,17 @@ struct Detection {
   double score = 0;
 };
 
-// In the order of the file, which decides between equal scores. Throws Error naming file, index, field and
-// value. NaN and infinity are refused.
-std::vector<Detection> read_detections(const std::filesystem::path& path);
+struct ReadOptions {
+  int threads = 1;
+  std::size_t block_bytes = std::size_t{1} << 20;  // read at a time, by each thread
+  // Told how many detections were read since the last call, one call at a time, from any of the threads.
+  std::function<void(std::size_t count)> on_progress;
+};
+
+// In the order of the file, which decides between equal scores. The file may be of any size: no more than a
+// block of it for each thread is in memory. Throws Error naming file, index, field and value, the same for
+// any number of threads. NaN and infinity are refused.
+std::vector<Detection> read_detections(const std::filesystem::path& path, const ReadOptions& options = {});
 
 // Whole or not at all. Every number is written with as many digits as are needed to read the same double
 // again. Throws Error where a number is not finite or the file cannot be written.

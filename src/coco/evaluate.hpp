@@ -20,6 +20,6 @@ struct Evaluation {
 
 // Throws Error where a detection belongs to an image that is not in the set, or is not finite.
 Evaluation evaluate(const EvaluationParameters& parameters, const AnnotationSet& set,
-                    std::span<const Detection> detections);
+                    std::span<const Detection> detections, int threads = 1);
 
 }  // namespace ssd

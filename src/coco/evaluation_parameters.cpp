@@ -24,7 +24,9 @@ void EvaluationParameters::validate() const {
                    std::all_of(recall_thresholds.begin(), recall_thresholds.end(), finite) &&
                    std::is_sorted(recall_thresholds.begin(), recall_thresholds.end()),
                "evaluation: the recall thresholds must be one or more finite numbers in ascending order");
-  SSD_VALIDATE(!area_ranges.empty(), "evaluation: there is no area range");
+  SSD_VALIDATE(!area_ranges.empty() && area_ranges.size() <= kMostAreaRanges,
+               "evaluation: there are {} area ranges, but there must be from 1 to {}", area_ranges.size(),
+               kMostAreaRanges);
   for (const auto& range : area_ranges) {
     SSD_VALIDATE(range.low <= range.high, "evaluation: area range '{}' goes from {} to {}", range.label,
                  range.low, range.high);

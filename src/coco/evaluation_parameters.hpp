@@ -12,6 +12,8 @@ namespace ssd {
 // 0.05).
 std::vector<double> linspace(double first, double last, std::size_t count);
 
+inline constexpr std::size_t kMostAreaRanges = 31;  // bits beside one flag (coco/match_outcomes.hpp)
+
 struct AreaRange {
   std::string label;
   double low = 0;  // pixels^2; both ends are inside the range
@@ -24,6 +26,7 @@ struct EvaluationParameters {
   std::vector<AreaRange> area_ranges = {
       {"all", 0.0, 1e10}, {"small", 0.0, 1024.0}, {"medium", 1024.0, 9216.0}, {"large", 9216.0, 1e10}};
   std::vector<int> max_detections = {1, 10, 100};  // per image and category, ascending
+  bool use_categories = true;  // false: the boxes of all categories count as of one (Params.useCats = 0)
 
   void validate() const;  // throws Error
 };

@@ -1,6 +1,7 @@
 #include "coco/json_fields.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -53,18 +54,33 @@ void read_json_file(const std::filesystem::path& path,
   }
 }
 
+namespace {
+
+// simdjson 3.0 gets some numbers of more than 19 digits wrong: value::get_double reads
+// 0.12345678901234567890125 as 0.000048, number::get_double reads all of them as 0.
+double exact(JsonValue value, double as_simdjson_reads_it) {
+  constexpr std::size_t kMostDigits = 19;
+  const auto token = value.raw_json_token();
+  if (token.size() <= kMostDigits) return as_simdjson_reads_it;
+  double number = 0;
+  const auto read = std::from_chars(token.data(), token.data() + token.size(), number);
+  return read.ec == std::errc() ? number : as_simdjson_reads_it;  // out of range: 0, or refused before
+}
+
+}  // namespace
+
 std::optional<std::int64_t> read_integer(JsonValue value, std::string& complaint) {
   simdjson::ondemand::number number;
   if (value.get_number().get(number) == simdjson::SUCCESS) {
     if (number.is_int64()) return number.get_int64();
     if (number.is_double()) {
-      const double real = number.get_double();
+      const double real = exact(value, number.get_double());
       if (std::abs(real) <= kLargestWholeDouble && real == std::trunc(real))
         return static_cast<std::int64_t>(real);
     }
-    complaint = fmt::format(
-        "is {}, but must be a whole number of 64 bits (decimals: up to 2^53)",
-        number.is_double() ? fmt::format("{}", number.get_double()) : fmt::format("{}", number.get_uint64()));
+    complaint = fmt::format("is {}, but must be a whole number of 64 bits (decimals: up to 2^53)",
+                            number.is_double() ? fmt::format("{}", exact(value, number.get_double()))
+                                               : fmt::format("{}", number.get_uint64()));
     return std::nullopt;
   }
   complaint = not_a(value, "a whole number");
@@ -73,7 +89,9 @@ std::optional<std::int64_t> read_integer(JsonValue value, std::string& complaint
 
 std::optional<double> read_number(JsonValue value, std::string& complaint) {
   double number = 0;
-  if (value.get_double().get(number) == simdjson::SUCCESS && std::isfinite(number)) return number;
+  if (value.get_double().get(number) == simdjson::SUCCESS && std::isfinite(number)) {
+    return exact(value, number);
+  }
   complaint = not_a(value, "a finite number");
   return std::nullopt;
 }

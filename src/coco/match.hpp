@@ -15,25 +15,11 @@
 #include "coco/annotations.hpp"
 #include "coco/detections.hpp"
 #include "coco/evaluation_parameters.hpp"
+#include "coco/ground_truth.hpp"
 #include "coco/match_outcomes.hpp"
 #include "core/ids.hpp"
 
 namespace ssd {
-
-// The ground truth as pycocotools sees it. Its index holds the last annotation of each id only, so every
-// annotation is replaced by the last one with its id, even one of another image; and a match with id 0 counts
-// as none.
-struct GroundTruth {
-  std::vector<Annotation> boxes;      // by image id; within an image in the order of the file
-  std::vector<std::string> warnings;  // a line for each of the two surprises above, where it happens
-};
-
-// Takes the annotations of all images, in the order of the file: call it before images are divided over
-// ranks.
-GroundTruth resolve_ground_truth(std::span<const Annotation> annotations);
-
-// The categories of a set in the order of the evaluation: ascending ids.
-std::vector<CategoryId> evaluated_categories(const AnnotationSet& set);
 
 struct MatchInput {
   std::span<const CategoryId> category_ids;  // ascending; the same on every rank
@@ -43,7 +29,8 @@ struct MatchInput {
 };
 
 // Throws Error where a box belongs to an image that is not in image_ids, or where a score or box is not
-// finite. Detections of other categories are left out and counted.
-MatchOutcomes match_images(const EvaluationParameters& parameters, const MatchInput& input);
+// finite. Detections of other categories are left out and counted. The result is the same for any number of
+// threads.
+MatchOutcomes match_images(const EvaluationParameters& parameters, const MatchInput& input, int threads = 1);
 
 }  // namespace ssd

@@ -1,6 +1,6 @@
 #include "coco/match_outcomes.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -9,7 +9,7 @@
 namespace ssd {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31544d4f44535353;  // "SSSDOMT1"
+constexpr std::uint64_t kMagic = 0x32544d4f44535353;  // "SSSDOMT2"
 
 template <class T>
 void append(std::vector<std::byte>& bytes, const std::vector<T>& values) {
@@ -30,6 +30,20 @@ std::vector<T> take(std::span<const std::byte>& bytes, std::uint64_t count) {
 
 }  // namespace
 
+std::size_t words_per_mask(const EvaluationParameters& parameters) {
+  return (parameters.area_ranges.size() * parameters.iou_thresholds.size() + 63) / 64;
+}
+
+MatchOutcomes empty_outcomes(const EvaluationParameters& parameters, std::size_t category_count) {
+  MatchOutcomes outcomes;
+  outcomes.category_count = category_count;
+  outcomes.area_count = parameters.area_ranges.size();
+  outcomes.threshold_count = parameters.iou_thresholds.size();
+  outcomes.detection_limit = static_cast<std::size_t>(parameters.max_detections.back());
+  outcomes.ground_truth_counts.assign(category_count * outcomes.area_count, 0);
+  return outcomes;
+}
+
 std::vector<std::byte> to_bytes(const MatchOutcomes& outcomes) {
   const std::vector<std::uint64_t> header{
       kMagic,
@@ -44,12 +58,13 @@ std::vector<std::byte> to_bytes(const MatchOutcomes& outcomes) {
   };
   std::vector<std::byte> bytes;
   bytes.reserve(8 * (header.size() + outcomes.image_ids.size() + outcomes.ground_truth_counts.size() +
-                     2 * outcomes.blocks.size() + outcomes.scores.size() + outcomes.bits.size()));
+                     2 * outcomes.blocks.size() + 2 * outcomes.scores.size() + outcomes.bits.size()));
   append(bytes, header);
   append(bytes, outcomes.image_ids);
   append(bytes, outcomes.ground_truth_counts);
   append(bytes, outcomes.blocks);
   append(bytes, outcomes.scores);
+  append(bytes, outcomes.states);
   append(bytes, outcomes.bits);
   return bytes;
 }
@@ -75,7 +90,12 @@ MatchOutcomes match_outcomes_from_bytes(std::span<const std::byte> bytes) {
   outcomes.ground_truth_counts = take<std::int64_t>(bytes, header[1] * header[2]);
   outcomes.blocks = take<OutcomeBlock>(bytes, header[7]);
   outcomes.scores = take<double>(bytes, header[8]);
-  outcomes.bits = take<std::uint64_t>(bytes, header[8] * 2 * outcomes.words_per_plane());
+  outcomes.states = take<std::uint32_t>(bytes, header[8]);
+  const auto with_bits =
+      std::count_if(outcomes.states.begin(), outcomes.states.end(),
+                    [](std::uint32_t state) { return (state & MatchOutcomes::kHasBits) != 0; });
+  outcomes.bits =
+      take<std::uint64_t>(bytes, static_cast<std::uint64_t>(with_bits) * 2 * outcomes.words_per_mask());
   SSD_VALIDATE(bytes.empty(), "match outcomes: the buffer is too long");
   std::uint64_t detections = 0;
   for (const auto& block : outcomes.blocks) {

@@ -1,6 +1,7 @@
-// What the matching of some images leaves for the accumulation: for every detection its score and, for each
-// area range and IoU threshold, whether it is a true positive, a false positive or neither (ignored). Ranks
-// send this to rank 0 as one flat buffer: about 24 bytes a detection with the default parameters.
+// What the matching of some images leaves for the accumulation: for every detection its score, the area
+// ranges that its own size falls into, and, where it overlaps ground truth, whether it is a true positive, a
+// false positive or neither (ignored) in each area range at each IoU threshold. Ranks send this to rank 0 as
+// one flat buffer: 12 bytes a detection, with the default parameters 16 more where it overlaps something.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "coco/evaluation_parameters.hpp"
 #include "core/ids.hpp"
 
 namespace ssd {
@@ -31,13 +33,23 @@ struct MatchOutcomes {
   std::vector<std::int64_t> ground_truth_counts;  // (categories, areas): boxes that count
   std::vector<OutcomeBlock> blocks;               // by image, then category
   std::vector<double> scores;                     // of the blocks in turn
-  // (detections, 2, words_per_plane): bit area * threshold_count + threshold of the first plane says true
-  // positive, of the second false positive.
+  // Of each detection: bit a says that its size is in area range a, kHasBits that it has bits of its own.
+  // Without them it is a false positive in the ranges of its size, at every threshold.
+  std::vector<std::uint32_t> states;
+  // (detections with kHasBits, 2, words_per_mask()): bit area * threshold_count + threshold of the first mask
+  // says true positive, of the second false positive.
   std::vector<std::uint64_t> bits;
 
-  std::size_t words_per_plane() const { return (area_count * threshold_count + 63) / 64; }
+  static constexpr std::uint32_t kHasBits = std::uint32_t{1} << 31;
+
+  std::size_t words_per_mask() const { return (area_count * threshold_count + 63) / 64; }
   friend bool operator==(const MatchOutcomes&, const MatchOutcomes&) = default;
 };
+
+std::size_t words_per_mask(const EvaluationParameters& parameters);
+
+// Nothing matched yet: the counts of the parameters, no image.
+MatchOutcomes empty_outcomes(const EvaluationParameters& parameters, std::size_t category_count);
 
 // The buffer is in the byte order of this machine: for sending between ranks of one job, not for keeping.
 std::vector<std::byte> to_bytes(const MatchOutcomes& outcomes);

@@ -120,6 +120,12 @@ Summary summarize(const EvaluationResult& result) {
   return summary;
 }
 
+std::array<std::string, 12> summary_names(const EvaluationParameters& parameters) {
+  SSD_EXPECT(parameters.max_detections.size() == 3);
+  const auto ar = [&](std::size_t limit) { return fmt::format("AR{}", parameters.max_detections[limit]); };
+  return {"AP", "AP50", "AP75", "APs", "APm", "APl", ar(0), ar(1), ar(2), "ARs", "ARm", "ARl"};
+}
+
 std::string format_summary(const EvaluationParameters& parameters, const Summary& summary) {
   SSD_EXPECT(parameters.max_detections.size() == 3);
   const auto all_thresholds =
@@ -146,7 +152,11 @@ std::vector<CategorySummary> summarize_categories(const EvaluationResult& result
     summary.id = result.category_ids[k];
     const auto entry = std::find_if(categories.begin(), categories.end(),
                                     [&](const Category& category) { return category.id == summary.id; });
-    summary.name = entry != categories.end() ? entry->name : fmt::format("{}", summary.id.value());
+    if (!result.parameters.use_categories) {
+      summary.name = "all";
+    } else {
+      summary.name = entry != categories.end() ? entry->name : fmt::format("{}", summary.id.value());
+    }
     summary.ap = mean_measure(result, {Measure::precision, std::nullopt, "all", last_limit}, {k, k + 1});
     summary.ap50 = mean_measure(result, {Measure::precision, 0.5, "all", last_limit}, {k, k + 1});
     if (area)

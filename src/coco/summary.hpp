@@ -23,6 +23,10 @@ using Summary = std::array<double, 12>;
 // there.
 Summary summarize(const EvaluationResult& result);
 
+// Their names: AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl, with the limits of detections
+// of the parameters in place of 1, 10 and 100.
+std::array<std::string, 12> summary_names(const EvaluationParameters& parameters);
+
 // The twelve lines as pycocotools prints them, each ending in a line feed.
 std::string format_summary(const EvaluationParameters& parameters, const Summary& summary);
 

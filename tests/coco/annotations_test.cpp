@@ -142,7 +142,8 @@ TEST(Annotations, numbers_are_correctly_rounded) {
                                          "1.00000000000000011102230246251565404236316680908203125",
                                          "1.00000000000000011102230246251565404236316680908203124",
                                          "5e-324",
-                                         "123456789012345678901234567890"};
+                                         "123456789012345678901234567890",
+                                         "0.12345678901234567890125"};
   for (const char* number : numbers) {
     const TemporaryFile file(with_annotation(
         fmt::format(R"({{"id": 1, "image_id": 1, "category_id": 3, "bbox": [{}, 0, 1, 1]}})", number)));
