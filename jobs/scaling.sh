@@ -18,7 +18,7 @@ unset OMPI_MCA_hwloc_base_binding_policy
 log=$(mktemp)
 trap 'rm -f "$log" "$log.err"' EXIT
 
-printf '%6s %10s %14s %11s %16s %12s\n' ranks img/s 'img/s a rank' efficiency 'exposed comm, ms' 'no data, ms'
+printf '%6s %10s %14s %11s %16s %13s\n' ranks img/s 'img/s a rank' efficiency 'exposed comm, ms' 'data wait, ms'
 first=
 for ranks in ${RANKS:-1 2 4}; do
   : >"$log"
@@ -29,5 +29,5 @@ for ranks in ${RANKS:-1 2 4}; do
   rate=$(value 'avg_img\/sec')
   first=${first:-$(awk -v rate="$rate" -v ranks="$ranks" 'BEGIN { print rate / ranks }')}
   awk -v ranks="$ranks" -v rate="$rate" -v first="$first" -v comm="$(value exposed_comm_ms)" -v data="$(value data_ms)" 'BEGIN {
-    printf "%6d %10.2f %14.2f %9.1f %% %16.2f %12.2f\n", ranks, rate, rate / ranks, 100 * rate / ranks / first, comm, data }'
+    printf "%6d %10.2f %14.2f %9.1f %% %16.2f %13.2f\n", ranks, rate, rate / ranks, 100 * rate / ranks / first, comm, data }'
 done

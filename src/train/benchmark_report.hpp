@@ -20,7 +20,7 @@ RateSummary summarise_rates(const std::vector<double>& seconds, double images);
 // Of one rank, per iteration.
 struct RankWaits {
   double data_ms = 0;
-  double exposed_comm_ms = 0;
+  double exposed_comm_ms = 0;  // NaN where it is not known
 };
 
 struct BenchmarkReport {

@@ -102,8 +102,8 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
   return detections;
 }
 
-std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan& plan,
-                                               const MpiComm& world) const {
+std::optional<GatheredDetections> Evaluator::detect(Ssd300& model, const ComputePlan& plan,
+                                                    const MpiComm& world) const {
   const Stopwatch time;
   std::vector<ImageId> own_images;
   const auto detections = detect_own_images(model, plan, world, own_images);
@@ -113,20 +113,26 @@ std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan&
                [&](const Annotation& box) { return is_own.contains(box.image_id); });
   const auto outcomes = match_images(parameters_, {category_ids_, own_images, own_boxes, detections});
 
-  const auto all_outcomes = world.gather(to_bytes(outcomes));
-  const auto all_detections = world.gather(as_byte_span(detections));
-  const auto image_count =
-      world.reduce_all(static_cast<std::int64_t>(own_images.size()), ReduceOperation::sum);
+  GatheredDetections gathered;
+  gathered.outcomes = world.gather(to_bytes(outcomes));
+  gathered.detections = world.gather(as_byte_span(detections));
+  gathered.image_count = static_cast<std::size_t>(
+      world.reduce_all(static_cast<std::int64_t>(own_images.size()), ReduceOperation::sum));
   if (!world.is_root()) return std::nullopt;
+  gathered.seconds = time.seconds();
+  return gathered;
+}
 
+EvaluationReport Evaluator::score(const GatheredDetections& gathered) const {
+  const Stopwatch time;
   std::vector<MatchOutcomes> parts;
-  for (const auto& bytes : all_outcomes) parts.push_back(match_outcomes_from_bytes(bytes));
+  for (const auto& bytes : gathered.outcomes) parts.push_back(match_outcomes_from_bytes(bytes));
   const auto result = accumulate(parameters_, category_ids_, parts);
   EvaluationReport report;
   report.summary = summarize(result);
   report.categories = summarize_categories(result, set_.categories());
-  report.image_count = static_cast<std::size_t>(image_count);
-  for (const auto& bytes : all_detections) {
+  report.image_count = gathered.image_count;
+  for (const auto& bytes : gathered.detections) {
     const auto first = report.detections.size();
     report.detections.resize(first + bytes.size() / sizeof(Detection));
     if (!bytes.empty()) std::memcpy(report.detections.data() + first, bytes.data(), bytes.size());
@@ -137,7 +143,8 @@ std::optional<EvaluationReport> Evaluator::run(Ssd300& model, const ComputePlan&
   std::stable_sort(
       report.detections.begin(), report.detections.end(),
       [&](const Detection& a, const Detection& b) { return place.at(a.image_id) < place.at(b.image_id); });
-  report.seconds = time.seconds();
+  report.detection_seconds = gathered.seconds;
+  report.scoring_seconds = time.seconds();
   return report;
 }
 

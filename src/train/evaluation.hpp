@@ -24,6 +24,15 @@ struct EvaluationReport {
   std::vector<CategorySummary> categories;
   std::vector<Detection> detections;  // of all images, in the order of the set
   std::size_t image_count = 0;        // that were run
+  double detection_seconds = 0;       // network and matching, in which training waits
+  double scoring_seconds = 0;         // which may run beside it
+};
+
+// What the ranks found, matched, on rank 0.
+struct GatheredDetections {
+  std::vector<std::vector<std::byte>> outcomes;    // MatchOutcomes of each rank
+  std::vector<std::vector<std::byte>> detections;  // Detection arrays of each rank
+  std::size_t image_count = 0;
   double seconds = 0;
 };
 
@@ -33,8 +42,12 @@ class Evaluator {
   Evaluator(const ShardSet& set, int batch_size, EvaluationRecords records);
 
   // Collective; the model's weights and buffers must be equal on all ranks. Leaves the model in the mode it
-  // was in, also when it throws. The report is on rank 0, nothing elsewhere.
-  std::optional<EvaluationReport> run(Ssd300& model, const ComputePlan& plan, const MpiComm& world) const;
+  // was in, also when it throws. The result is on rank 0, nothing elsewhere.
+  std::optional<GatheredDetections> detect(Ssd300& model, const ComputePlan& plan,
+                                           const MpiComm& world) const;
+
+  // Local, from any thread: no torch, nothing of the model.
+  EvaluationReport score(const GatheredDetections& gathered) const;
 
  private:
   std::vector<Detection> detect_own_images(Ssd300& model, const ComputePlan& plan, const MpiComm& world,

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "comm/half.hpp"
@@ -135,7 +136,8 @@ void GradientReducer::finish_step() {
   while (next_bucket_ < buckets_.size()) start(buckets_[next_bucket_++]);
   const Stopwatch time;
   communicator_->finish();
-  exposed_ms_ = 1000 * time.seconds();
+  const bool is_on_cpu = arena_.blocks().front().gradients.is_cpu();
+  exposed_ms_ = is_on_cpu ? 1000 * time.seconds() : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace ssd

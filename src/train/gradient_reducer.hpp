@@ -37,7 +37,8 @@ class GradientReducer {
 
   // The averaged gradients of a block, (n), in the dtype they travelled in.
   torch::Tensor averaged(std::size_t block) const { return averaged_[block]; }
-  // Milliseconds that finish_step stood still in the last step: communication that backward did not hide.
+  // Milliseconds that finish_step stood still in the last step: communication that backward did not hide. NaN
+  // on a GPU, where only the device waits (a PhaseClock tells it there).
   double exposed_ms() const { return exposed_ms_; }
 
  private:

@@ -38,10 +38,12 @@ double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learnin
   const double left_s = timed_seconds_ / static_cast<double>(timed_steps_) *
                         static_cast<double>(options_.total_iterations - iteration - 1);
   std::string line = fmt::format(
-      "epoch {} iter {}/{} | loss {:.4f} | lr {:.3e} | {:.1f} img/s | step {:.0f} ms | data {:.1f} ms | comm "
-      "exposed {:.1f} ms",
-      epoch, iteration + 1, options_.total_iterations, loss, learning_rate, rate, 1000 * seconds / steps,
-      times_.data_ms / steps, times_.exposed_comm_ms / steps);
+      "epoch {} iter {}/{} | loss {:.4f} | lr {:.3e} | {:.1f} img/s | step {:.0f} ms | data {:.1f} ms", epoch,
+      iteration + 1, options_.total_iterations, loss, learning_rate, rate, 1000 * seconds / steps,
+      times_.data_ms / steps);
+  if (!std::isnan(times_.exposed_comm_ms)) {
+    line += fmt::format(" | comm exposed {:.1f} ms", times_.exposed_comm_ms / steps);
+  }
   if (scaler_.is_dynamic())
     line += fmt::format(" | scale {:.0f} skipped {}", scaler.scale, scaler.skipped_steps);
   log_info("{} | {} left", line, format_duration(left_s));

@@ -21,7 +21,7 @@ struct StepLogOptions {
 
 struct StepTimes {
   double data_ms = 0;          // waited for the loader
-  double exposed_comm_ms = 0;  // waited for the allreduce after backward
+  double exposed_comm_ms = 0;  // waited for the allreduce after backward; NaN where it is not known
 };
 
 class StepLog {

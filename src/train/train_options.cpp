@@ -160,7 +160,9 @@ struct OptionTable {
          "images per rank (or --ebs)")  //
         ("eval-annotated-only",
          "run only images that have boxes, as the reference does (4,952 of COCO's 5,000)")  //
-        ("skip-crowd", "do not train on crowd boxes (the reference does)")                  //
+        ("wait-for-scores",
+         "training waits for an evaluation's numbers; without it they are computed beside it")(
+            "skip-crowd", "do not train on crowd boxes (the reference does)")  //
         ("seed,s", po::value<std::int64_t>()->value_name("N"),
          "of weights, order and augmentation; default: random, logged");
   }
@@ -417,6 +419,7 @@ TrainOptions options_of(const po::variables_map& values) {
   options.evaluation = epochs_of(values, "evaluation", std::max(0, options.epochs - 1));
   options.evaluation_records =
       has("eval-annotated-only") ? EvaluationRecords::with_annotations : EvaluationRecords::all;
+  options.waits_for_scores = has("wait-for-scores");
   options.crowd = has("skip-crowd") ? CrowdBoxes::leave_out : CrowdBoxes::train_on;
   options.augmentation = {range_of(values, "hue"), range_of(values, "saturation"),
                           range_of(values, "contrast"), range_of(values, "brightness"),

@@ -54,6 +54,7 @@ struct TrainOptions {
   std::vector<int> multistep = {43, 54};                           // zero-based epochs
   std::vector<int> evaluation = {21, 31, 37, 42, 48, 53, 59, 64};  // zero-based epochs
   EvaluationRecords evaluation_records = EvaluationRecords::all;
+  bool waits_for_scores = false;  // of an evaluation, before training goes on
   CrowdBoxes crowd = CrowdBoxes::train_on;
   AugmentationOptions augmentation;
   BucketOptions buckets;

@@ -376,6 +376,7 @@ int Trainer::train() {
         const double part =
             static_cast<double>(position_.iteration_in_epoch + 1) / static_cast<double>(iterations);
         if (curves_) curves_->add_loss(static_cast<double>(epoch) + part, mean_loss);
+        report_scores(false);
       }
       const auto wanted = flags.exchange(own_flags());
       is_stopping = (wanted & kStop) != 0;
@@ -394,6 +395,7 @@ int Trainer::train() {
     log.restart_clock();
     if (is_stopping && position_.epoch < options_.epochs) return stop(position_.iteration);
   }
+  report_scores(true);
   run_in_agreement(world_, [&] {
     if (curves_) curves_->write();
     SSD_VALIDATE(!saver_ || saver_->wait(), "the last checkpoint is not written; see the warnings above");
@@ -413,6 +415,7 @@ std::uint32_t Trainer::own_flags() const {
 
 // Collective: a run that was asked to end. What it trained is saved by then, where it saves at all.
 int Trainer::stop(std::int64_t iteration) {
+  report_scores(true);
   run_in_agreement(world_, [&] {
     SSD_VALIDATE(!saver_ || saver_->wait(),
                  "stopped after iteration {}, but the checkpoint is not written; see the warnings above",
@@ -430,8 +433,9 @@ void Trainer::finish_epoch(std::int64_t epoch) {
   broadcast_buffers();
   if (options_.save_folder) save(position_, checkpoint_file_name(epoch));
   const auto& epochs = options_.evaluation;
-  if (std::find(epochs.begin(), epochs.end(), static_cast<int>(epoch)) != epochs.end())
-    evaluate_and_report(epoch);
+  if (std::find(epochs.begin(), epochs.end(), static_cast<int>(epoch)) == epochs.end()) return;
+  start_evaluation(epoch);
+  if (options_.waits_for_scores) report_scores(true);
 }
 
 // Collective. Training goes on while rank 0 writes.
@@ -461,37 +465,57 @@ void Trainer::save(const TrainingPosition& position, const std::string& name) {
                {{"model path", (*options_.save_folder / name).string()}});
 }
 
-void Trainer::evaluate_and_report(std::int64_t epoch) {
-  const auto report = evaluator_->run(*model_, plan_, world_);
+// Collective. Training goes on when the ranks have run their images; rank 0 scores beside it.
+void Trainer::start_evaluation(std::int64_t epoch) {
+  report_scores(true);  // of the evaluation before
+  auto gathered = evaluator_->detect(*model_, plan_, world_);
+  if (!gathered) return;
+  pending_scores_ = {epoch, std::async(std::launch::async, [this, work = std::move(*gathered)] {
+                       return evaluator_->score(work);
+                     })};
+}
+
+// Collective. Reports the evaluation that is being scored, if there is one and it is ready, or waits for it.
+void Trainer::report_scores(bool waits) {
   run_in_agreement(world_, [&] {
-    if (!report) return;
-    const auto text = format_report(*report);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    log_info("evaluated{}: AP {:.5f}, AP50 {:.5f}, {} images in {:.1f} s",
-             epoch >= 0 ? fmt::format(" epoch {}", epoch) : "", report->summary[0], report->summary[1],
-             report->image_count, report->seconds);
-    if (!options_.results.empty()) write_detections(options_.results, report->detections);
-    if (curves_) {
-      curves_->add_evaluation(static_cast<double>(epoch + 1), report->summary[0], report->summary[1]);
-      curves_->write();
-    }
-    if (!has_json()) return;
-    JsonLines::Json per_category = JsonLines::Json::object();
-    for (const auto& category : report->categories)
-      per_category[category.name] = {
-          {"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
-    json_->log(epoch >= 0 ? JsonLines::Json{epoch} : JsonLines::Json::array(),
-               {{"mAP", report->summary[0]},
-                {"stats", report->summary},
-                {"categories", per_category},
-                {"evaluation time", report->seconds}});
+    auto& [epoch, scores] = pending_scores_;
+    if (!scores.valid()) return;
+    if (!waits && scores.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    report_evaluation(epoch, scores.get());
   });
+}
+
+void Trainer::report_evaluation(std::int64_t epoch, const EvaluationReport& report) {
+  std::string text = options_.mode == Mode::training ? fmt::format("Evaluation of epoch {}:\n", epoch) : "";
+  text += format_report(report);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  log_info("evaluated{}: AP {:.5f}, AP50 {:.5f}, {} images in {:.1f} s, scored in {:.2f} s",
+           epoch >= 0 ? fmt::format(" epoch {}", epoch) : "", report.summary[0], report.summary[1],
+           report.image_count, report.detection_seconds, report.scoring_seconds);
+  if (!options_.results.empty()) write_detections(options_.results, report.detections);
+  if (curves_) {
+    curves_->add_evaluation(static_cast<double>(epoch + 1), report.summary[0], report.summary[1]);
+    curves_->write();
+  }
+  if (!has_json()) return;
+  JsonLines::Json per_category = JsonLines::Json::object();
+  for (const auto& category : report.categories) {
+    per_category[category.name] = {
+        {"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
+  }
+  json_->log(epoch >= 0 ? JsonLines::Json{epoch} : JsonLines::Json::array(),
+             {{"mAP", report.summary[0]},
+              {"stats", report.summary},
+              {"categories", per_category},
+              {"evaluation time", report.detection_seconds},
+              {"scoring time", report.scoring_seconds}});
 }
 
 // Weights alone are of no known epoch: -1.
 void Trainer::evaluate() {
-  evaluate_and_report(position_.epoch - 1);
+  start_evaluation(position_.epoch - 1);
+  report_scores(true);
 }
 
 void Trainer::benchmark_training() {

@@ -2,6 +2,7 @@
 // evaluation modes, which are the same pieces with less around them. Collective throughout.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,7 +53,9 @@ class Trainer {
   void report_benchmark(const BenchmarkReport& report) const;
   torch::Tensor run_step(const DeviceBatch& batch, double rate);
   void finish_epoch(std::int64_t epoch);
-  void evaluate_and_report(std::int64_t epoch);
+  void start_evaluation(std::int64_t epoch);
+  void report_scores(bool waits);
+  void report_evaluation(std::int64_t epoch, const EvaluationReport& report);
   void save(const TrainingPosition& position, const std::string& name);
   int stop(std::int64_t iteration);
   std::uint32_t own_flags() const;
@@ -85,7 +88,12 @@ class Trainer {
   bool is_resumed_ = false;
   std::unique_ptr<CheckpointSaver> saver_;  // rank 0, with --save, in training
   Stopwatch since_save_;
-  std::unique_ptr<JsonLines> json_;    // rank 0, with --json-summary
+  std::unique_ptr<JsonLines> json_;  // rank 0, with --json-summary
+  struct PendingScores {
+    std::int64_t epoch = 0;
+    std::future<EvaluationReport> report;  // not valid: there is none
+  };
+  PendingScores pending_scores_;       // rank 0
   std::unique_ptr<RunCurves> curves_;  // rank 0, with --plot, in training
 };
 

@@ -92,7 +92,7 @@ TEST(SsdTrain, T1_10_writes_loss_and_ap_as_json_lines_and_trains_on_after_an_eva
     const auto data = json.value("data", nlohmann::json::object());  // lines of metadata have none
     losses += data.contains("loss") ? 1 : 0;
     averages += data.contains("mAP") ? 1 : 0;
-    parameters += json["step"] == "PARAMETER" ? 1 : 0;
+    parameters += json.value("step", nlohmann::json()) == "PARAMETER" ? 1 : 0;
   }
   EXPECT_EQ(losses, 4);  // 7 images with boxes at most, global batch 4: two iterations an epoch
   EXPECT_EQ(averages, 1);
@@ -105,6 +105,23 @@ TEST(SsdTrain, T1_10_writes_loss_and_ap_as_json_lines_and_trains_on_after_an_eva
   const auto counter =
       contiguous_bytes(after.at("feature_extractor.feature_extractor.1.num_batches_tracked").tensor());
   EXPECT_EQ(*reinterpret_cast<const std::int64_t*>(counter.data()), 4);
+}
+
+TEST(SsdTrain, each_evaluation_is_marked_with_its_epoch_and_none_is_lost) {
+  const TemporaryFolder folder;
+  for (const bool waits : {false, true}) {
+    auto arguments = short_training(folder.path() / "models", 3);
+    const auto none = std::find(arguments.begin(), arguments.end(), "none");
+    *none = "0";
+    arguments.insert(none + 1, {"1", "2"});
+    if (waits) arguments.push_back("--wait-for-scores");
+    const auto run = run_ranks(2, arguments);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    std::vector<std::string> wanted;
+    for (int epoch = 0; epoch < 3; ++epoch) wanted.push_back(fmt::format("Evaluation of epoch {}:", epoch));
+    EXPECT_EQ(lines_with(run.out, "Evaluation of epoch"), wanted) << run.out;
+    EXPECT_EQ(lines_with(run.out, "Average ").size(), 36U) << run.out;
+  }
 }
 
 TEST(SsdTrain, T1_13_warns_where_no_evaluation_comes) {

@@ -127,7 +127,7 @@ TEST(SgdUpdate, an_overflow_leaves_weights_and_momentum_as_they_are) {
     block.gradients[17] = std::numeric_limits<float>::infinity();
     detect_overflow(block.gradients, found);
     EXPECT_EQ(found.item<float>(), 1);
-    update(block, block.gradients, {}, {.1, torch::ones({1}), found});
+    update(block, block.gradients, {}, {.1, torch::full({}, .1, torch::kDouble), torch::ones({1}), found});
     EXPECT_TRUE(block.master.equal(before.master));
     EXPECT_TRUE(block.momentum.equal(before.momentum));
     EXPECT_TRUE(block.weights.equal(before.weights));
