@@ -46,33 +46,6 @@ std::vector<std::string> gather_texts(const MpiComm& world, const std::string& o
   return texts;
 }
 
-// What a rank asks of all (comm/shared_flags.hpp).
-constexpr std::uint32_t kStop = 1, kSave = 2;
-
-void broadcast_tensor(const MpiComm& world, torch::Tensor tensor) {
-  auto on_host = tensor.is_cpu() ? tensor : tensor.cpu();
-  SSD_EXPECT(on_host.is_contiguous());
-  world.broadcast_in_place({static_cast<std::byte*>(on_host.data_ptr()), on_host.nbytes()});
-  if (!tensor.is_cpu()) tensor.copy_(on_host);
-}
-
-// The loss is measured before a step's update: that the update itself was good is seen here.
-void expect_finite(const StateSnapshot& state) {
-  for (const auto& [name, tensor] : state.model) {
-    SSD_VALIDATE(tensor.isfinite().all().item<bool>(),
-                 "'{}' is not finite; a smaller --learning-rate or a longer --warmup helps; checkpoints "
-                 "written before are good",
-                 name);
-  }
-}
-
-void expect_finite(const torch::Tensor& loss, int iteration) {
-  const auto value = loss.item<double>();
-  SSD_VALIDATE(std::isfinite(value),
-               "iteration {}: the loss is {}; a smaller --learning-rate or a --warmup helps", iteration,
-               value);
-}
-
 }  // namespace
 
 Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
@@ -162,110 +135,6 @@ void Trainer::make_model() {
   arena_ = std::make_unique<ParameterArena>(*model_, plan_.arena);
   scaler_ = std::make_unique<LossScaler>(plan_.loss_scaling, plan_.device);
   default_boxes_ = default_boxes_tensor().to(plan_.device);
-}
-
-// The checkpoint to go on from, nothing to start anew.
-std::optional<std::filesystem::path> Trainer::start_file() const {
-  if (!options_.from_newest_saved) {
-    if (options_.checkpoints.empty()) return std::nullopt;
-    return newest_checkpoint(options_.checkpoints);
-  }
-  const auto file = find_whole_checkpoint(*options_.save_folder);
-  SSD_VALIDATE(file || options_.mode != Mode::evaluation, "--checkpoint auto: no checkpoint in '{}'",
-               options_.save_folder->string());
-  if (!file)
-    log_info("--checkpoint auto: no checkpoint in '{}' yet, from the start", options_.save_folder->string());
-  return file;
-}
-
-void Trainer::load_start() {
-  if (world_.is_root() && options_.save_folder) {
-    std::error_code error;
-    std::filesystem::create_directories(*options_.save_folder, error);
-    SSD_VALIDATE(!error, "--save '{}': cannot make this folder: {}", options_.save_folder->string(),
-                 error.message());
-    if (options_.mode == Mode::training) {
-      saver_ =
-          std::make_unique<CheckpointSaver>(SaverOptions{*options_.save_folder, options_.kept_checkpoints});
-      if (!plan_.device.is_cuda()) arena_->reserve_spare_blocks();
-    }
-  }
-  // An evaluation comes late: what it writes to is looked at now.
-  const auto results_folder = options_.results.parent_path();
-  std::error_code ignored;
-  SSD_VALIDATE(
-      !world_.is_root() || results_folder.empty() || std::filesystem::is_directory(results_folder, ignored),
-      "--results '{}': no folder '{}'; make it first", options_.results.string(), results_folder.string());
-  if (world_.is_root() && !options_.json_summary.empty())
-    json_ = std::make_unique<JsonLines>(options_.json_summary);
-  if (world_.is_root() && !options_.plot.empty() && options_.mode == Mode::training)
-    curves_ = std::make_unique<RunCurves>(options_.plot);
-  if (!world_.is_root()) return;
-  const auto file = start_file();
-  if (!file) return;
-  const auto resumed = load_checkpoint(read_checkpoint_file(*file), *model_, *arena_);
-  position_ = resumed.position;
-  is_resumed_ = true;
-  log_info("checkpoint '{}': epoch {}, iteration {}{}", file->string(), position_.epoch, position_.iteration,
-           resumed.has_optimizer ? "" : ", weights alone");
-  if (!trains(options_.mode)) return;
-  if (resumed.scaler) scaler_->set_state(*resumed.scaler);
-  if (resumed.seed && !options_.seed) seed_ = *resumed.seed;
-  if (resumed.seed && options_.seed && *resumed.seed != *options_.seed) {
-    log_warning("--seed {}: the checkpoint was made with {}; order and augmentation go on with --seed",
-                *options_.seed, *resumed.seed);
-  }
-  const auto warn_of = [](const char* what, auto then, auto now) {
-    if (then && *then != now) {
-      log_warning(
-          "the checkpoint was made with {} {}, this run has {}: it goes on, but not with the same bits", what,
-          *then, now);
-    }
-  };
-  adapt_position(resumed);
-  warn_of("ranks:", resumed.world_size, world_.world_size());
-  warn_of("batch size", resumed.batch_size, options_.batch_size);
-  warn_of("compute threads:", resumed.compute_threads, plan_.compute_threads);
-  warn_of("CPU features", resumed.cpu, cpu_.name);
-}
-
-// The samples of an epoch are the same for any global batch: where that is another one now, the position in
-// the epoch is that of the sample.
-void Trainer::adapt_position(const ResumedFacts& resumed) {
-  if (position_.iteration_in_epoch == 0 || !resumed.world_size || !resumed.batch_size) return;
-  const auto then = std::int64_t{*resumed.world_size} * *resumed.batch_size;
-  const auto now = std::int64_t{world_.world_size()} * options_.batch_size;
-  const auto samples = position_.iteration_in_epoch * then;
-  position_.iteration_in_epoch = samples / now;
-  if (samples % now != 0) {
-    log_warning(
-        "the checkpoint lies {} images into its epoch, which is no multiple of the global batch of {}: {} "
-        "images are "
-        "seen twice",
-        samples, now, samples % now);
-  }
-}
-
-void Trainer::broadcast_state() {
-  torch::NoGradGuard no_grad;
-  for (auto& block : arena_->blocks()) {
-    broadcast_tensor(world_, block.master);
-    broadcast_tensor(world_, block.momentum);
-  }
-  arena_->copy_masters_to_weights();
-  broadcast_buffers();
-  auto scaler = scaler_->state();
-  world_.broadcast_in_place(std::as_writable_bytes(std::span(&scaler, 1)));
-  scaler_->set_state(scaler);
-  world_.broadcast_in_place(std::as_writable_bytes(std::span(&position_, 1)));
-  world_.broadcast_in_place(std::as_writable_bytes(std::span(&seed_, 1)));
-}
-
-void Trainer::broadcast_buffers() {
-  torch::NoGradGuard no_grad;
-  for (auto& tensor : model_tensors(*model_)) {
-    if (!tensor.is_parameter) broadcast_tensor(world_, tensor.tensor);
-  }
 }
 
 LearningRateOptions Trainer::schedule() const {
@@ -413,21 +282,6 @@ std::uint32_t Trainer::own_flags() const {
   return flags;
 }
 
-// Collective: a run that was asked to end. What it trained is saved by then, where it saves at all.
-int Trainer::stop(std::int64_t iteration) {
-  report_scores(true);
-  run_in_agreement(world_, [&] {
-    SSD_VALIDATE(!saver_ || saver_->wait(),
-                 "stopped after iteration {}, but the checkpoint is not written; see the warnings above",
-                 iteration);
-  });
-  log_info(
-      "stopped after iteration {}{}: {}", iteration,
-      stop_signal() != 0 ? fmt::format(" by signal {}", signal_name(stop_signal())) : "",
-      options_.save_folder ? "go on with --checkpoint auto" : "nothing is saved, since there is no --save");
-  return kStoppedExitCode;
-}
-
 void Trainer::finish_epoch(std::int64_t epoch) {
   // The statistics of rank 0 are the run's, as with PyTorch's DDP; each rank's own do not enter training.
   broadcast_buffers();
@@ -436,33 +290,6 @@ void Trainer::finish_epoch(std::int64_t epoch) {
   if (std::find(epochs.begin(), epochs.end(), static_cast<int>(epoch)) == epochs.end()) return;
   start_evaluation(epoch);
   if (options_.waits_for_scores) report_scores(true);
-}
-
-// Collective. Training goes on while rank 0 writes.
-void Trainer::save(const TrainingPosition& position, const std::string& name) {
-  expect_same_weights(*arena_, world_, fmt::format("after iteration {}", position.iteration));
-  if (!world_.is_root()) return;
-  TrainingFacts facts;
-  facts.position = position;
-  if (scaler_->is_dynamic()) facts.scaler = scaler_->state();
-  facts.seed = seed_;
-  facts.schedule = schedule();
-  facts.sgd = {options_.momentum, options_.weight_decay};
-  for (const auto& category : train_set_->categories()) facts.class_names.push_back(category.name);
-  facts.configuration = options_.configuration;
-  facts.compute_threads = plan_.compute_threads;
-  facts.cpu = cpu_.name;
-  saver_->wait();  // for the blocks that the save before it reads
-  auto state = take_snapshot(*model_, *arena_);
-  if (!plan_.device.is_cuda()) arena_->preserve_state();
-  saver_->start(name, [state = std::move(state), facts = std::move(facts)] {
-    expect_finite(state);
-    return make_checkpoint(state, facts);
-  });
-  since_save_ = {};
-  if (has_json())
-    json_->log({position.epoch, position.iteration},
-               {{"model path", (*options_.save_folder / name).string()}});
 }
 
 // Collective. Training goes on when the ranks have run their images; rank 0 scores beside it.
@@ -516,117 +343,6 @@ void Trainer::report_evaluation(std::int64_t epoch, const EvaluationReport& repo
 void Trainer::evaluate() {
   start_evaluation(position_.epoch - 1);
   report_scores(true);
-}
-
-void Trainer::benchmark_training() {
-  std::unique_ptr<TrainLoader> loader;
-  run_in_agreement(world_, [&] { loader = make_train_loader(); });
-  const int iterations = options_.benchmark_warmup + options_.benchmark_iterations;
-  Progress progress("benchmark", "iterations", static_cast<std::uint64_t>(iterations));
-  BatchFeed feed(*loader, plan_);
-  std::vector<double> seconds;
-  RankWaits waits;
-  torch::Tensor loss_before;
-  for (int i = 0; i < iterations; ++i) {
-    if (i == options_.benchmark_warmup) world_.barrier();
-    const Stopwatch time;
-    const auto batch = feed.next();
-    const auto loss = run_step(batch, learning_rate(schedule(), 0, i));
-    feed.prefetch();
-    // A GPU is one step behind at most, and never waited for while it has nothing to do.
-    if (loss_before.defined()) expect_finite(loss_before, i - 1);
-    if (i + 1 == iterations) expect_finite(loss, i);
-    loss_before = loss;
-    progress.advance();
-    if (i < options_.benchmark_warmup) continue;
-    seconds.push_back(time.seconds());
-    waits.data_ms += batch.waited_ms / options_.benchmark_iterations;
-    waits.exposed_comm_ms += reducer_->exposed_ms() / options_.benchmark_iterations;
-  }
-  progress.finish();
-  BenchmarkReport report{"training",
-                         summarise_rates(seconds, double{1} * options_.batch_size * world_.world_size()),
-                         world_.world_size(),
-                         {},
-                         time_phases(feed)};
-  for (const auto& bytes : world_.gather(std::as_bytes(std::span(&waits, 1)))) {
-    std::memcpy(&report.waits.emplace_back(), bytes.data(), sizeof(RankWaits));
-  }
-  report_benchmark(report);
-}
-
-// A few steps more, with the phases one after another.
-PhaseClock::Milliseconds Trainer::time_phases(BatchFeed& feed) {
-  constexpr int kSteps = 3;
-  PhaseClock clock(plan_.device);
-  for (int i = 0; i < kSteps; ++i) {
-    clock.start();
-    const auto batch = feed.next();
-    clock.mark(StepPhase::data);
-    step_->run(batch.images, batch.targets,
-               learning_rate(schedule(), 0, options_.benchmark_warmup + options_.benchmark_iterations + i),
-               &clock);
-  }
-  auto milliseconds = clock.sums();
-  for (auto& phase : milliseconds) phase /= kSteps;
-  return milliseconds;
-}
-
-void Trainer::report_benchmark(const BenchmarkReport& report) const {
-  if (!world_.is_root()) return;
-  const auto text = format_report(report);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-  if (has_json()) json_->log(JsonLines::Json::array(), json_of(report));
-}
-
-void Trainer::benchmark_inference() {
-  torch::NoGradGuard no_grad;
-  run_in_agreement(world_, [&] {
-    const auto batch_size = static_cast<std::size_t>(options_.evaluation_batch_size);
-    const auto batches = (validation_set_->records().size() + batch_size - 1) / batch_size;
-    SSD_VALIDATE(batches >= static_cast<std::size_t>(world_.world_size()),
-                 "--mode benchmark-inference: {} batches of {} images for {} ranks; take fewer ranks",
-                 batches, batch_size, world_.world_size());
-  });
-  model_->eval();
-  model_->fold();
-  EvaluationLoaderOptions loader_options;
-  loader_options.share = {options_.evaluation_batch_size, world_.rank(), world_.world_size()};
-  loader_options.pipeline.threads = plan_.loader_threads;
-  std::optional<EvaluationLoader> loader;
-  const InputTransform transform(plan_);
-  std::vector<double> seconds;
-  double decode_s = 0;
-  Progress progress("benchmark", "iterations",
-                    static_cast<std::uint64_t>(options_.benchmark_warmup + options_.benchmark_iterations));
-  for (int i = 0; i < options_.benchmark_warmup + options_.benchmark_iterations; ++i) {
-    const Stopwatch time;
-    std::optional<LoadedBatch> batch;
-    if (loader) batch = loader->next();
-    if (!batch) {  // from the start of the set again
-      batch.reset();
-      loader.emplace(*validation_set_, loader_options);
-      batch = loader->next();
-      SSD_EXPECT(batch.has_value());
-    }
-    const auto predictions = model_->forward(transform((*batch)->images, (*batch)->size));
-    const double before_decode_s = time.seconds();
-    decode_detections(predictions.locations, predictions.confidences, default_boxes_);
-    if (i >= options_.benchmark_warmup) {
-      seconds.push_back(time.seconds());
-      decode_s += seconds.back() - before_decode_s;
-    }
-    progress.advance();
-  }
-  progress.finish();
-  // The ranks do not wait for each other: the mean of all is the sum of theirs.
-  auto total = summarise_rates(seconds, options_.evaluation_batch_size);
-  for (auto* rate : {&total.mean, &total.median, &total.least, &total.most})
-    *rate = world_.reduce_all(*rate, ReduceOperation::sum);
-  const double images = static_cast<double>(options_.evaluation_batch_size) * options_.benchmark_iterations;
-  // On a GPU the decode also waits for the network.
-  report_benchmark({"inference", total, world_.world_size(), {}, {}, 1000 * decode_s / images});
 }
 
 int run_training_program(const TrainOptions& options, const MpiComm& world) {

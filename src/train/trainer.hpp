@@ -58,6 +58,8 @@ class Trainer {
   void report_evaluation(std::int64_t epoch, const EvaluationReport& report);
   void save(const TrainingPosition& position, const std::string& name);
   int stop(std::int64_t iteration);
+  // What a rank asks of all (comm/shared_flags.hpp).
+  static constexpr std::uint32_t kStop = 1, kSave = 2;
   std::uint32_t own_flags() const;
   std::optional<std::filesystem::path> start_file() const;
   void adapt_position(const ResumedFacts& resumed);
