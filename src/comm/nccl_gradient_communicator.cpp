@@ -25,11 +25,12 @@ constexpr auto kPollInterval = 20us;    // while a call has not been carried out
 constexpr auto kWatchInterval = 100ms;  // between two looks of the watch
 constexpr auto kLockTimeout = 500ms;    // after which a call counts as stuck inside NCCL
 constexpr auto kAbortTimeout = 10s;     // for ncclCommAbort
-// How long a rank waits before it speaks: Note [One line when NCCL fails]. MPI_Abort takes up to about a
-// second to reach every rank. The ranks above the last step speak together, where all below them are silent.
-constexpr auto kPatienceStep = 1s;
+// How long a rank waits before it speaks: Note [One line when NCCL fails]. MPI_Abort has been seen to take
+// more than a second to reach every rank of a busy machine. The ranks above the last step speak together,
+// where all below them are silent.
+constexpr auto kPatienceStep = 3s;
 constexpr int kLastPatienceStep = 3;
-constexpr auto kPatienceForOthers = 4s;  // where the cause lies on another rank
+constexpr auto kPatienceForOthers = 12s;  // where the cause lies on another rank: longer than all steps
 
 // A stream or an event.
 using DeviceHandle = std::unique_ptr<void, std::function<CallResult(void*)>>;
