@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "comm/agreement.hpp"
+#include "comm/gather_texts.hpp"
 #include "comm/gpu.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -114,11 +115,11 @@ void agree_on_one_gpu_each(const MpiComm& world, const RankPlacement& placement,
     if (gpu_index >= 0) uuid = gpu_uuid(gpu_index);
   });
   const auto text = fmt::format("{}\n{}\n{}", placement.node, uuid, placement.host);
-  const auto texts = world.gather(std::as_bytes(std::span(text)));
+  const auto texts = gather_texts(world, text);
   run_in_agreement(world, [&] {
     std::vector<RankGpu> by_rank;  // on rank 0 alone
-    for (const auto& bytes : texts) {
-      std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    for (const auto& rank : texts) {
+      std::istringstream lines(rank);
       RankGpu gpu;
       std::string node;
       std::getline(lines, node);

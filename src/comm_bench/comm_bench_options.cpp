@@ -7,6 +7,7 @@
 
 #include "comm/mpi_session.hpp"
 #include "core/error.hpp"
+#include "core/usage.hpp"
 #if SSD_WITH_CUDA
 #include "comm/nccl_gradient_communicator.hpp"
 #endif
@@ -28,10 +29,6 @@ po::typed_value<std::string>* text(const char* value, const char* name) {
 
 po::typed_value<int>* count(int value) {
   return po::value<int>()->default_value(value)->value_name("N");
-}
-
-void expect_usage(bool condition, const std::string& message) {
-  if (!condition) throw UsageError(message);
 }
 
 struct OptionTable {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/usage.hpp"
 #include "record/hdf5.hpp"
 
 namespace ssd {
@@ -97,10 +98,6 @@ struct OptionTable {
     return help.str();
   }
 };
-
-void expect_usage(bool condition, const std::string& message) {
-  if (!condition) throw UsageError(message);
-}
 
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts;

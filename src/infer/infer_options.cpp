@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/usage.hpp"
 #include "train/version.hpp"
 
 namespace ssd {
@@ -112,10 +113,6 @@ struct OptionTable {
     return help.str();
   }
 };
-
-void expect_usage(bool condition, const std::string& message) {
-  if (!condition) throw UsageError(message);
-}
 
 InferOptions options_of(const po::variables_map& values) {
   InferOptions options;

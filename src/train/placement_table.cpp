@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "comm/gather_texts.hpp"
 #include "core/log.hpp"
 
 namespace ssd {
@@ -89,9 +90,8 @@ Line line_of(const Group& group) {
 std::vector<PlacementRow> gather_placement(const MpiComm& world, const PlacementRow& own) {
   const auto text = nlohmann::json(own).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::vector<PlacementRow> rows;
-  for (const auto& bytes : world.gather(std::as_bytes(std::span(text)))) {
-    const auto* first = reinterpret_cast<const char*>(bytes.data());
-    rows.push_back(nlohmann::json::parse(first, first + bytes.size()).get<PlacementRow>());
+  for (const auto& row : gather_texts(world, text)) {
+    rows.push_back(nlohmann::json::parse(row).get<PlacementRow>());
   }
   return rows;
 }

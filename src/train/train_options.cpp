@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/usage.hpp"
 #include "train/version.hpp"
 
 namespace ssd {
@@ -228,10 +229,6 @@ T parse_number(const std::string& option, const std::string& word) {
     throw UsageError(fmt::format("--{} '{}': not a number", option, word));
   }
   return value;
-}
-
-void expect_usage(bool condition, const std::string& message) {
-  if (!condition) throw UsageError(message);
 }
 
 template <class T>

@@ -10,12 +10,12 @@
 #include "boxes/constants.hpp"
 #include "checkpoint/file_names.hpp"
 #include "comm/agreement.hpp"
+#include "comm/gather_texts.hpp"
 #include "comm/shared_flags.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/stop_signals.hpp"
 #include "core/stopwatch.hpp"
-#include "model/detection_decode.hpp"
 #include "model/model_tensors.hpp"
 #include "report/progress.hpp"
 #include "train/benchmark_report.hpp"
@@ -35,15 +35,6 @@ std::uint64_t choose_seed(const TrainOptions& options, const MpiComm& world) {
   }
   world.broadcast_in_place(std::as_writable_bytes(std::span(&seed, 1)));
   return seed;
-}
-
-// Each rank's text on the root, nothing elsewhere. Collective.
-std::vector<std::string> gather_texts(const MpiComm& world, const std::string& own) {
-  std::vector<std::string> texts;
-  for (const auto& bytes : world.gather(std::as_bytes(std::span(own)))) {
-    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  return texts;
 }
 
 }  // namespace
@@ -134,7 +125,6 @@ void Trainer::make_model() {
   model_->train(trains(options_.mode));
   arena_ = std::make_unique<ParameterArena>(*model_, plan_.arena);
   scaler_ = std::make_unique<LossScaler>(plan_.loss_scaling, plan_.device);
-  default_boxes_ = default_boxes_tensor().to(plan_.device);
 }
 
 LearningRateOptions Trainer::schedule() const {

@@ -85,7 +85,6 @@ class Trainer {
 #if SSD_WITH_CUDA
   std::unique_ptr<StepGraph> graph_;  // with --cuda-graph
 #endif
-  torch::Tensor default_boxes_;  // (8732, 4) float32 on the device
   TrainingPosition position_;
   bool is_resumed_ = false;
   std::unique_ptr<CheckpointSaver> saver_;  // rank 0, with --save, in training

@@ -99,6 +99,7 @@ void Trainer::benchmark_inference() {
   loader_options.pipeline.threads = plan_.loader_threads;
   std::optional<EvaluationLoader> loader;
   const InputTransform transform(plan_);
+  const auto default_boxes = default_boxes_tensor().to(plan_.device);
   std::vector<double> seconds;
   double decode_s = 0;
   Progress progress("benchmark", "iterations",
@@ -115,7 +116,7 @@ void Trainer::benchmark_inference() {
     }
     const auto predictions = model_->forward(transform((*batch)->images, (*batch)->size));
     const double before_decode_s = time.seconds();
-    decode_detections(predictions.locations, predictions.confidences, default_boxes_);
+    decode_detections(predictions.locations, predictions.confidences, default_boxes);
     if (i >= options_.benchmark_warmup) {
       seconds.push_back(time.seconds());
       decode_s += seconds.back() - before_decode_s;

@@ -10,6 +10,7 @@
 #include "comm/communicator_under_test.hpp"
 #include "comm/half.hpp"
 #include "core/random.hpp"
+#include "support/world.hpp"
 
 namespace ssd {
 namespace {
@@ -19,9 +20,7 @@ constexpr std::size_t kCount = 10007;  // no multiple of any block
 class GradientCommunicatorTest : public testing::TestWithParam<test::Implementation> {
  protected:
   void SetUp() override {
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    world = MpiComm(copy);
+    world = test::copy_of_world();
     const auto& implementation = GetParam();
     if (implementation.can_run != nullptr && !implementation.can_run(world)) {
       GTEST_SKIP() << implementation.why_not;

@@ -18,7 +18,8 @@ double half_by_definition(std::uint32_t bits) {
   const int exponent = static_cast<int>((bits >> 10) & 31U);
   const double fraction = (bits & 1023U) / 1024.0;
   if (exponent == 31) {
-    return fraction == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    return fraction == 0 ? sign * std::numeric_limits<double>::infinity()
+                         : std::numeric_limits<double>::quiet_NaN();
   }
   return exponent == 0 ? sign * std::ldexp(fraction, -14) : sign * std::ldexp(1 + fraction, exponent - 15);
 }
@@ -55,7 +56,8 @@ TEST(Half, blocks_give_the_bits_of_the_single_conversions_at_every_length_and_al
     std::vector<float> values(count);
     std::vector<std::uint16_t> brains(count + 1), a(count + 1), b(count + 1);
     for (std::size_t i = 0; i < count; ++i) {
-      values[i] = std::ldexp(static_cast<float>(random.uniform(-1, 1)), static_cast<int>(random.below(50)) - 28);
+      values[i] =
+          std::ldexp(static_cast<float>(random.uniform(-1, 1)), static_cast<int>(random.below(50)) - 28);
       brains[i + 1] = float_to_bfloat16(values[i]);
       a[i + 1] = float_to_half(static_cast<float>(random.uniform(-100, 100)));
       b[i + 1] = float_to_half(static_cast<float>(random.uniform(-1, 1)));

@@ -5,17 +5,14 @@
 
 #include "comm/agreement.hpp"
 #include "core/error.hpp"
+#include "support/world.hpp"
 
 namespace ssd {
 namespace {
 
 class MpiCommTest : public testing::Test {
  protected:
-  MpiCommTest() {
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    comm = MpiComm(copy);
-  }
+  MpiCommTest() { comm = test::copy_of_world(); }
   MpiComm comm;
 };
 

@@ -7,18 +7,14 @@
 #include "comm/nccl_double.hpp"
 #include "comm/nccl_gradient_communicator.hpp"
 #include "core/error.hpp"
+#include "support/world.hpp"
 
 namespace ssd {
 namespace {
 
+using test::copy_of;
 using test::NcclFault;
 using Rules = std::vector<std::string>;
-
-MpiComm copy_of(MPI_Comm comm) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  MPI_Comm_dup(comm, &copy);
-  return MpiComm(copy);
-}
 
 class NcclSequence : public testing::Test {
  protected:

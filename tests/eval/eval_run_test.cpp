@@ -17,6 +17,7 @@
 #include "core/digest.hpp"
 #include "support/files.hpp"
 #include "support/tiny_set.hpp"
+#include "support/world.hpp"
 
 namespace ssd {
 namespace {
@@ -55,11 +56,7 @@ std::uint32_t crc32_of(const std::vector<double>& values) {
 
 class EvalRun : public testing::Test {
  protected:
-  EvalRun() {
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    world = MpiComm(copy);
-  }
+  EvalRun() { world = test::copy_of_world(); }
 
   // A folder that all ranks know, of rank 0.
   std::filesystem::path shared(const TemporaryFolder& folder) const {

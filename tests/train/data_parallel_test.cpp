@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "comm/agreement.hpp"
+#include "support/world.hpp"
 #include "train/train_step.hpp"
 #include "train/weights_check.hpp"
 
@@ -82,9 +83,7 @@ class SmallRun {
 class DataParallelTest : public testing::Test {
  protected:
   DataParallelTest() {
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    world = MpiComm(copy);
+    world = test::copy_of_world();
     torch::set_num_threads(1);
   }
 

@@ -9,6 +9,7 @@
 
 #include "model/model_tensors.hpp"
 #include "support/golden_batch.hpp"
+#include "support/world.hpp"
 #include "train/train_step.hpp"
 
 namespace ssd {
@@ -203,9 +204,7 @@ class GoldenSteps {
 class GoldenStepsTest : public testing::TestWithParam<StepsCase> {};
 
 TEST_P(GoldenStepsTest, equal_the_reference_run) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-  const MpiComm world(copy);
+  const auto world = test::copy_of_world();
   const bool needs_two = std::string(GetParam().group) == "two_ranks";
   if (needs_two != (world.world_size() == 2))
     GTEST_SKIP() << "for " << (needs_two ? "two ranks" : "one rank");
