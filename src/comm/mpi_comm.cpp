@@ -6,6 +6,7 @@
 #include "comm/mpi_check.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/phase.hpp"
 
 namespace ssd {
 
@@ -75,10 +76,12 @@ MpiComm& MpiComm::operator=(MpiComm&& other) noexcept {
 }
 
 void MpiComm::barrier() const {
+  const WaitForRanksMark mark;
   if (handle_ != nullptr) SSD_MPI_CALL(MPI_Barrier, comm_of(handle_));
 }
 
 std::int64_t MpiComm::reduce_all(std::int64_t value, ReduceOperation operation) const {
+  const WaitForRanksMark mark;
   if (handle_ != nullptr) {
     SSD_MPI_CALL(MPI_Allreduce, MPI_IN_PLACE, &value, 1, MPI_INT64_T, op_of(operation), comm_of(handle_));
   }
@@ -86,6 +89,7 @@ std::int64_t MpiComm::reduce_all(std::int64_t value, ReduceOperation operation) 
 }
 
 double MpiComm::reduce_all(double value, ReduceOperation operation) const {
+  const WaitForRanksMark mark;
   if (handle_ != nullptr) {
     SSD_MPI_CALL(MPI_Allreduce, MPI_IN_PLACE, &value, 1, MPI_DOUBLE, op_of(operation), comm_of(handle_));
   }
@@ -94,6 +98,7 @@ double MpiComm::reduce_all(double value, ReduceOperation operation) const {
 
 void MpiComm::broadcast_in_place(std::span<std::byte> bytes, int root) const {
   if (handle_ == nullptr) return;
+  const WaitForRanksMark mark;
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), kLargestMessage));
     SSD_MPI_CALL(MPI_Bcast, piece.data(), static_cast<int>(piece.size()), MPI_BYTE, root, comm_of(handle_));
@@ -107,6 +112,7 @@ std::vector<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> b
     gathered.emplace_back(bytes.begin(), bytes.end());
     return gathered;
   }
+  const WaitForRanksMark mark;
   const auto size = static_cast<std::uint64_t>(bytes.size());
   std::vector<std::uint64_t> sizes(static_cast<std::size_t>(world_size_));
   SSD_MPI_CALL(MPI_Gather, &size, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, comm_of(handle_));
@@ -138,6 +144,7 @@ std::vector<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> b
 
 MpiComm MpiComm::split_by_node() const {
   if (handle_ == nullptr) return {};
+  const WaitForRanksMark mark;
   MPI_Comm node = MPI_COMM_NULL;
   SSD_MPI_CALL(MPI_Comm_split_type, comm_of(handle_), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node);
   return MpiComm(node);
@@ -145,6 +152,7 @@ MpiComm MpiComm::split_by_node() const {
 
 MpiComm MpiComm::duplicate() const {
   if (handle_ == nullptr) return {};
+  const WaitForRanksMark mark;
   MPI_Comm copy = MPI_COMM_NULL;
   SSD_MPI_CALL(MPI_Comm_dup, comm_of(handle_), &copy);
   return MpiComm(copy);

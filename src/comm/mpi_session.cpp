@@ -1,7 +1,9 @@
 #include "comm/mpi_session.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "comm/mpi_check.hpp"
 #include "core/error.hpp"
@@ -10,6 +12,8 @@
 
 namespace ssd {
 namespace {
+
+constexpr std::chrono::seconds kLongestFinalize{60}, kLongestAbort{10};
 
 // Set by Open MPI's mpirun, by PMIx (srun --mpi=pmix) and by PMI2 (srun --mpi=pmi2) for every rank they
 // start.
@@ -56,11 +60,24 @@ MpiSession::MpiSession(int* argc, char*** argv) {
 
 MpiSession::~MpiSession() {
   if (!started_ || std::uncaught_exceptions() > 0) return;
+  const bool is_root = world_.is_root();
   world_ = MpiComm();
+  std::thread([is_root] {
+    std::this_thread::sleep_for(kLongestFinalize);
+    if (is_root)
+      log_error("a rank has not come to its end {} s after the others; the job ends here",
+                kLongestFinalize.count());
+    std::_Exit(1);
+  }).detach();
   MPI_Finalize();
 }
 
 void abort_job(int exit_code) {
+  // MPI_Abort does not come back; where it is stuck itself, this rank ends at least.
+  std::thread([exit_code] {
+    std::this_thread::sleep_for(kLongestAbort);
+    std::_Exit(exit_code);
+  }).detach();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);

@@ -5,6 +5,7 @@
 
 #include "comm/mpi_check.hpp"
 #include "core/log.hpp"
+#include "core/phase.hpp"
 
 namespace ssd {
 
@@ -34,6 +35,7 @@ std::uint32_t SharedFlags::exchange(std::uint32_t own) {
 void SharedFlags::complete() {
   if (request_ == nullptr) return;
   auto request = static_cast<MPI_Request>(std::exchange(request_, nullptr));
+  const WaitForRanksMark mark;
   SSD_MPI_CALL(MPI_Wait, &request, MPI_STATUS_IGNORE);
 }
 

@@ -96,7 +96,11 @@ ComputePlan plan_compute(const TrainOptions& options, const RankPlacement& place
   plan.wire_type = wire_type_of(options.gradient_type, options.use_half);
   // Small gradients leave FP16's range without it; with --fp16 always on, so that a run on other hardware
   // goes on alike.
-  if (options.use_half || plan.wire_type == WireType::float16) plan.loss_scaling = LossScaling::dynamic;
+  if (options.use_half || plan.wire_type == WireType::float16) {
+    plan.loss_scaling = LossScaling::dynamic;
+  } else if (options.skips_nonfinite) {
+    plan.loss_scaling = LossScaling::checked;
+  }
   SSD_VALIDATE(!options.use_step_graph || plan.device.is_cuda(),
                "--cuda-graph, but this run computes on a CPU");
   plan.arena.channels_last = options.layout == DataLayout::automatic

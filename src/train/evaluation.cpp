@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/phase.hpp"
 #include "core/stopwatch.hpp"
 #include "report/progress.hpp"
 #include "train/decoded_detections.hpp"
@@ -97,6 +98,7 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
                         set_.categories(), detections);
     }
     progress.advance();
+    note_progress();
   }
   progress.finish();
   return detections;
@@ -104,6 +106,7 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
 
 std::optional<GatheredDetections> Evaluator::detect(Ssd300& model, const ComputePlan& plan,
                                                     const MpiComm& world) const {
+  const PhaseMark mark("evaluating");
   const Stopwatch time;
   std::vector<ImageId> own_images;
   const auto detections = detect_own_images(model, plan, world, own_images);

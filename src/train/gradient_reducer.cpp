@@ -9,6 +9,7 @@
 
 #include "comm/half.hpp"
 #include "core/error.hpp"
+#include "core/phase.hpp"
 #include "core/stopwatch.hpp"
 
 namespace ssd {
@@ -135,7 +136,10 @@ void GradientReducer::finish_step() {
   // A parameter without a gradient in this step never calls its hook; its part of the bucket is 0.
   while (next_bucket_ < buckets_.size()) start(buckets_[next_bucket_++]);
   const Stopwatch time;
-  communicator_->finish();
+  {
+    const WaitForRanksMark mark;
+    communicator_->finish();
+  }
   const bool is_on_cpu = arena_.blocks().front().gradients.is_cpu();
   exposed_ms_ = is_on_cpu ? 1000 * time.seconds() : std::numeric_limits<double>::quiet_NaN();
 }

@@ -21,11 +21,13 @@ torch::Tensor LossScaler::inverse_scale() const {
 }
 
 void LossScaler::update() {
-  if (!is_dynamic()) return;
+  if (!skips_overflows()) return;
   torch::NoGradGuard no_grad;
   skipped_steps_ += found_overflow_.to(torch::kLong);
-  at::_amp_update_scale_(scale_, good_steps_, found_overflow_, kGrowthFactor, kBackoffFactor,
-                         kGrowthInterval);
+  if (is_dynamic()) {
+    at::_amp_update_scale_(scale_, good_steps_, found_overflow_, kGrowthFactor, kBackoffFactor,
+                           kGrowthInterval);
+  }
   found_overflow_.zero_();
 }
 

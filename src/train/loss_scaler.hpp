@@ -16,7 +16,11 @@ struct LossScalerState {
   std::int64_t skipped_steps = 0;  // in all
 };
 
-enum class LossScaling { none, dynamic };
+enum class LossScaling {
+  none,
+  checked,  // not scaled, but a step whose gradients are not finite is skipped
+  dynamic,
+};
 
 class LossScaler {
  public:
@@ -27,10 +31,11 @@ class LossScaler {
   LossScaler(LossScaling scaling, torch::Device device);
 
   bool is_dynamic() const { return scaling_ == LossScaling::dynamic; }
+  bool skips_overflows() const { return scaling_ != LossScaling::none; }
   torch::Tensor scale(const torch::Tensor& loss) const;
   torch::Tensor inverse_scale() const;                         // (1) float32
   torch::Tensor& found_overflow() { return found_overflow_; }  // (1) float32, set to 1 by who finds one
-  void update();  // after the step: adapts the scale and clears found_overflow
+  void update();  // after the step: counts what was skipped, adapts the scale and clears found_overflow
 
   LossScalerState state() const;  // waits for the device
   void set_state(const LossScalerState& state);

@@ -13,7 +13,10 @@ StepLog::StepLog(const MpiComm& world, const LossScaler& scaler, const StepLogOp
     : world_(world), scaler_(scaler), options_(options) {}
 
 void StepLog::add(const torch::Tensor& loss, const StepTimes& times) {
-  loss_sum_ = loss_sum_.defined() ? loss_sum_ + loss : loss;
+  const auto counts = options_.skips_nonfinite ? loss.isfinite() : torch::ones_like(loss, torch::kBool);
+  const auto summand =
+      torch::stack({torch::where(counts, loss, torch::zeros_like(loss)), counts.to(loss.scalar_type())});
+  loss_sum_ = loss_sum_.defined() ? loss_sum_ + summand : summand;
   ++steps_;
   times_.data_ms += times.data_ms;
   times_.exposed_comm_ms += times.exposed_comm_ms;
@@ -21,15 +24,16 @@ void StepLog::add(const torch::Tensor& loss, const StepTimes& times) {
 
 double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learning_rate) {
   const double steps = static_cast<double>(steps_);
-  const double loss =
-      world_.reduce_all(loss_sum_.item<double>(), ReduceOperation::sum) / steps / world_.world_size();
+  const auto own = loss_sum_.to(torch::kCPU, torch::kDouble);
+  const double loss = world_.reduce_all(own[0].item<double>(), ReduceOperation::sum) /
+                      world_.reduce_all(own[1].item<double>(), ReduceOperation::sum);
   const auto scaler = scaler_.state();
   run_in_agreement(world_, [&] {
-    SSD_VALIDATE(std::isfinite(loss) || !world_.is_root(),
-                 "the loss is {} in the {} iterations up to {} (epoch {}, learning rate {:.6g}, loss scale "
-                 "{}); a smaller "
-                 "--learning-rate or a longer --warmup helps; checkpoints written before are good",
-                 loss, steps_, iteration, epoch, learning_rate, scaler.scale);
+    SSD_VALIDATE((std::isfinite(loss) && loss < kRunawayLoss) || !world_.is_root(),
+                 "the loss is {:g} in the {} iterations up to {} (epoch {}, learning rate {:.6g}, loss scale "
+                 "{}, {} steps skipped); a smaller --learning-rate or a longer --warmup helps; {}",
+                 loss, steps_, iteration, epoch, learning_rate, scaler.scale, scaler.skipped_steps,
+                 options_.way_back());
   });
   const double seconds = time_.seconds();
   timed_seconds_ += seconds;
@@ -44,8 +48,8 @@ double StepLog::flush(std::int64_t epoch, std::int64_t iteration, double learnin
   if (!std::isnan(times_.exposed_comm_ms)) {
     line += fmt::format(" | comm exposed {:.1f} ms", times_.exposed_comm_ms / steps);
   }
-  if (scaler_.is_dynamic())
-    line += fmt::format(" | scale {:.0f} skipped {}", scaler.scale, scaler.skipped_steps);
+  if (scaler_.is_dynamic()) line += fmt::format(" | scale {:.0f}", scaler.scale);
+  if (scaler_.skips_overflows()) line += fmt::format(" | skipped {}", scaler.skipped_steps);
   log_info("{} | {} left", line, format_duration(left_s));
   if (options_.json != nullptr) {
     options_.json->log({epoch, iteration}, {{"loss", loss},

@@ -164,6 +164,10 @@ struct OptionTable {
         ("wait-for-scores",
          "training waits for an evaluation's numbers; without it they are computed beside it")(
             "skip-crowd", "do not train on crowd boxes (the reference does)")  //
+        ("skip-nonfinite",
+         "leave out steps whose loss or gradients are not finite, and count them; without it such a loss "
+         "ends "
+         "the run")  //
         ("seed,s", po::value<std::int64_t>()->value_name("N"),
          "of weights, order and augmentation; default: random, logged");
   }
@@ -199,6 +203,8 @@ struct OptionTable {
             "what gradients travel as: fp16, bf16, fp32 or auto (fp16 with --fp16)")  //
         ("check-weights", with_default<std::int64_t>(0, "N"),
          "compare all ranks' weights every N iterations; 0: at start and when saving")  //
+        ("watchdog-seconds", number(defaults.watchdog_seconds, "S"),
+         "end the job, and name the rank, when one has been stuck for so long; 0: never")  //
         ("first-bucket-kib", with_default(defaults.buckets.first_bucket_bytes / 1024, "KIB"),
          "size of the first gradient bucket")  //
         ("bucket-kib", with_default(defaults.buckets.bucket_bytes / 1024, "KIB"),
@@ -394,6 +400,8 @@ TrainOptions options_of(const po::variables_map& values) {
                                                 {"bf16", GradientType::bfloat16},
                                                 {"fp32", GradientType::float32}});
   options.weights_check_interval = at_least<std::int64_t>(values, "check-weights", 0);
+  options.watchdog_seconds = at_least(values, "watchdog-seconds", 0.0);
+  options.skips_nonfinite = has("skip-nonfinite");
   options.allow_tf32 = !has("no-allow-tf32");
   options.use_step_graph = has("cuda-graph");
   options.backbone = backbone_from_name(word("backbone"));

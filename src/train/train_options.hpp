@@ -59,8 +59,10 @@ struct TrainOptions {
   AugmentationOptions augmentation;
   BucketOptions buckets;
 
-  int num_workers = 8;    // loader threads per rank at most
-  int log_interval = 20;  // iterations
+  double watchdog_seconds = 600;  // that a rank may be stuck; 0: for ever
+  bool skips_nonfinite = false;   // steps whose loss or gradients are not finite are left out
+  int num_workers = 8;            // loader threads per rank at most
+  int log_interval = 20;          // iterations
   std::int64_t weights_check_interval =
       0;  // iterations between checks that ranks agree; 0: at start and when saving
   std::filesystem::path json_summary;

@@ -34,7 +34,7 @@ torch::Tensor TrainStep::run_with_rate_set(const torch::Tensor& images, const Lo
   mark(StepPhase::exposed_communication);
 
   torch::NoGradGuard no_grad;
-  if (scaler_.is_dynamic()) {
+  if (scaler_.skips_overflows()) {
     for (std::size_t b = 0; b < arena_.blocks().size(); ++b)
       detect_overflow(reducer_.averaged(b), scaler_.found_overflow());
   }

@@ -12,8 +12,10 @@
 #include "comm/agreement.hpp"
 #include "comm/gather_texts.hpp"
 #include "comm/shared_flags.hpp"
+#include "comm/watchdog.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/phase.hpp"
 #include "core/stop_signals.hpp"
 #include "core/stopwatch.hpp"
 #include "model/model_tensors.hpp"
@@ -70,6 +72,7 @@ Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
 }
 
 void Trainer::open_data() {
+  const PhaseMark mark("opening the shards");
   const bool needs_validation =
       options_.mode == Mode::evaluation || options_.mode == Mode::benchmark_inference ||
       (options_.mode == Mode::training && !options_.evaluation.empty() &&
@@ -115,6 +118,7 @@ void Trainer::expect_same_start() const {
 }
 
 void Trainer::make_model() {
+  const PhaseMark mark("making the model");
   const auto& set = train_set_ ? *train_set_ : *validation_set_;
   model_ = std::make_unique<Ssd300>(options_.backbone, static_cast<int>(set.categories().size()) + 1);
   initialise_weights(*model_, seed_);
@@ -182,7 +186,13 @@ std::unique_ptr<TrainLoader> Trainer::make_train_loader() const {
   return std::make_unique<TrainLoader>(*train_set_, loader);
 }
 
+DeviceBatch Trainer::next_batch(BatchFeed& feed) {
+  const PhaseMark mark("waiting for the next batch");
+  return feed.next();
+}
+
 torch::Tensor Trainer::run_step(const DeviceBatch& batch, double rate) {
+  const PhaseMark mark("computing a step");
 #if SSD_WITH_CUDA
   if (graph_) return graph_->run(batch.images, batch.targets, rate);
 #endif
@@ -190,6 +200,7 @@ torch::Tensor Trainer::run_step(const DeviceBatch& batch, double rate) {
 }
 
 int Trainer::train() {
+  const PhaseMark mark("training");
   std::unique_ptr<TrainLoader> loader;
   run_in_agreement(world_, [&] { loader = make_train_loader(); });
   const auto iterations = static_cast<std::int64_t>(loader->iterations_per_epoch());
@@ -212,15 +223,15 @@ int Trainer::train() {
   BatchFeed feed(*loader, plan_);
   SharedFlags flags(world_);
   bool is_stopping = false;
-  StepLog log(
-      world_, *scaler_,
-      {std::int64_t{options_.batch_size} * world_.world_size(), options_.epochs * iterations, json_.get()});
+  StepLog log(world_, *scaler_,
+              {std::int64_t{options_.batch_size} * world_.world_size(), options_.epochs * iterations,
+               json_.get(), options_.skips_nonfinite, [this] { return way_back(); }});
   while (position_.epoch < options_.epochs) {
     const auto epoch = position_.epoch;
     const Stopwatch epoch_time;
     for (; position_.iteration_in_epoch < iterations; ++position_.iteration_in_epoch, ++position_.iteration) {
       const double rate = learning_rate(schedule(), epoch, position_.iteration);
-      const auto batch = feed.next();
+      const auto batch = next_batch(feed);
       SSD_EXPECT(batch.epoch == static_cast<std::uint32_t>(epoch));
       const auto loss = run_step(batch, rate);
       feed.prefetch();
@@ -256,6 +267,7 @@ int Trainer::train() {
   }
   report_scores(true);
   run_in_agreement(world_, [&] {
+    const PhaseMark last("writing the last checkpoint");
     if (curves_) curves_->write();
     SSD_VALIDATE(!saver_ || saver_->wait(), "the last checkpoint is not written; see the warnings above");
   });
@@ -297,6 +309,7 @@ void Trainer::report_scores(bool waits) {
   run_in_agreement(world_, [&] {
     auto& [epoch, scores] = pending_scores_;
     if (!scores.valid()) return;
+    const PhaseMark mark("scoring an evaluation");
     if (!waits && scores.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
     report_evaluation(epoch, scores.get());
   });
@@ -336,6 +349,7 @@ void Trainer::evaluate() {
 }
 
 int run_training_program(const TrainOptions& options, const MpiComm& world) {
+  const Watchdog watchdog(world, options.watchdog_seconds);
   Trainer trainer(options, world);
   switch (options.mode) {
     case Mode::training:

@@ -14,7 +14,7 @@
 #include "report/json_lines.hpp"
 #include "train/batch_feed.hpp"
 #include "train/benchmark_report.hpp"
-#include "train/checkpoint_saver.hpp"
+#include "checkpoint/checkpoint_saver.hpp"
 #include "train/compute_plan.hpp"
 #include "train/evaluation.hpp"
 #include "train/run_curves.hpp"
@@ -51,11 +51,13 @@ class Trainer {
   LearningRateOptions schedule() const;
   PhaseClock::Milliseconds time_phases(BatchFeed& feed);
   void report_benchmark(const BenchmarkReport& report) const;
+  DeviceBatch next_batch(BatchFeed& feed);
   torch::Tensor run_step(const DeviceBatch& batch, double rate);
   void finish_epoch(std::int64_t epoch);
   void start_evaluation(std::int64_t epoch);
   void report_scores(bool waits);
   void report_evaluation(std::int64_t epoch, const EvaluationReport& report);
+  std::string way_back() const;
   void save(const TrainingPosition& position, const std::string& name);
   int stop(std::int64_t iteration);
   // What a rank asks of all (comm/shared_flags.hpp).

@@ -1,11 +1,15 @@
 // The part of Trainer that loads what a run goes on from, and saves it.
 #include "train/trainer.hpp"
 
+#include <cmath>
+
 #include "checkpoint/file_names.hpp"
 #include "comm/agreement.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/phase.hpp"
 #include "core/stop_signals.hpp"
+#include "core/stopwatch.hpp"
 #include "model/model_tensors.hpp"
 #include "train/weights_check.hpp"
 
@@ -19,10 +23,22 @@ void broadcast_tensor(const MpiComm& world, torch::Tensor tensor) {
   if (!tensor.is_cpu()) tensor.copy_(on_host);
 }
 
+// Not by ATen: on the saver's thread it would start a second team of threads beside training's.
+bool is_finite(const torch::Tensor& tensor) {
+  const auto all_finite = [&](const auto* values) {
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) count += std::isfinite(values[i]) ? 1 : 0;
+    return count == tensor.numel();
+  };
+  if (tensor.scalar_type() == torch::kFloat) return all_finite(tensor.data_ptr<float>());
+  if (tensor.scalar_type() == torch::kDouble) return all_finite(tensor.data_ptr<double>());
+  return true;  // a counter
+}
+
 // The loss is measured before a step's update: that the update itself was good is seen here.
 void expect_finite(const StateSnapshot& state) {
   for (const auto& [name, tensor] : state.model) {
-    SSD_VALIDATE(tensor.isfinite().all().item<bool>(),
+    SSD_VALIDATE(is_finite(tensor),
                  "'{}' is not finite; a smaller --learning-rate or a longer --warmup helps; checkpoints "
                  "written before are good",
                  name);
@@ -46,6 +62,7 @@ std::optional<std::filesystem::path> Trainer::start_file() const {
 }
 
 void Trainer::load_start() {
+  const PhaseMark mark("reading the checkpoint");
   if (world_.is_root() && options_.save_folder) {
     std::error_code error;
     std::filesystem::create_directories(*options_.save_folder, error);
@@ -139,6 +156,7 @@ void Trainer::broadcast_buffers() {
 int Trainer::stop(std::int64_t iteration) {
   report_scores(true);
   run_in_agreement(world_, [&] {
+    const PhaseMark mark("writing the last checkpoint");
     SSD_VALIDATE(!saver_ || saver_->wait(),
                  "stopped after iteration {}, but the checkpoint is not written; see the warnings above",
                  iteration);
@@ -150,8 +168,18 @@ int Trainer::stop(std::int64_t iteration) {
   return kStoppedExitCode;
 }
 
+// On rank 0, in training.
+std::string Trainer::way_back() const {
+  if (!saver_) return "nothing was saved, since there is no --save";
+  saver_->wait();
+  const auto file = saver_->last_written();
+  return file.empty() ? "this run has written no checkpoint yet"
+                      : fmt::format("the last good checkpoint is '{}'", file.string());
+}
+
 // Collective. Training goes on while rank 0 writes.
 void Trainer::save(const TrainingPosition& position, const std::string& name) {
+  const Stopwatch pause;
   expect_same_weights(*arena_, world_, fmt::format("after iteration {}", position.iteration));
   if (!world_.is_root()) return;
   TrainingFacts facts;
@@ -164,7 +192,10 @@ void Trainer::save(const TrainingPosition& position, const std::string& name) {
   facts.configuration = options_.configuration;
   facts.compute_threads = plan_.compute_threads;
   facts.cpu = cpu_.name;
-  saver_->wait();  // for the blocks that the save before it reads
+  {
+    const PhaseMark mark("waiting for the checkpoint before to be written");
+    saver_->wait();  // for the blocks that it reads
+  }
   auto state = take_snapshot(*model_, *arena_);
   if (!plan_.device.is_cuda()) arena_->preserve_state();
   saver_->start(name, [state = std::move(state), facts = std::move(facts)] {
@@ -173,8 +204,8 @@ void Trainer::save(const TrainingPosition& position, const std::string& name) {
   });
   since_save_ = {};
   if (has_json())
-    json_->log({position.epoch, position.iteration},
-               {{"model path", (*options_.save_folder / name).string()}});
+    json_->log({position.epoch, position.iteration}, {{"model path", (*options_.save_folder / name).string()},
+                                                      {"save_pause_ms", 1000 * pause.seconds()}});
 }
 
 }  // namespace ssd

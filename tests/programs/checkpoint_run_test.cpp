@@ -2,12 +2,11 @@
 // fail.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
-#include <chrono>
-#include <thread>
+#include <random>
 
 #include "programs/trained_set.hpp"
+#include "support/running_program.hpp"
 
 namespace ssd {
 namespace {
@@ -29,22 +28,13 @@ std::vector<std::string> mpirun(int ranks, const std::vector<std::string>& argum
 // Starts a program, and when it has printed the text sends it these signals.
 ProgramResult run_with_signals(const std::vector<std::string>& command, const std::string& text,
                                const std::vector<int>& signals) {
-  const TemporaryFolder folder;
-  const pid_t child = start_program(command, folder.path());
-  int status = 0;
-  pid_t ended = 0;
-  while (ended == 0 && (!fs::exists(folder.path() / "err") ||
-                        text_of(folder.path() / "err").find(text) == std::string::npos)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ended = ::waitpid(child, &status, WNOHANG);
-  }
+  RunningProgram run(command);
+  run.wait_for(text);
   for (const int signal : signals) {
-    ::kill(child, signal);
+    ::kill(run.process(), signal);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  if (ended == 0) ::waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(folder.path() / "out"),
-          text_of(folder.path() / "err")};
+  return run.wait();
 }
 
 TEST(CheckpointRun, T5_09_stopped_by_a_signal_in_mid_epoch_it_goes_on_to_the_same_bits) {
@@ -72,6 +62,39 @@ TEST(CheckpointRun, T5_10_a_second_signal_ends_at_once_and_leaves_whole_files) {
   const auto resumed = run_ranks(1, short_training(folder.path(), 2, {"--checkpoint", "auto"}));
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(lines_with(resumed.err, "checkpoint '").size(), 1U) << resumed.err;
+}
+
+// The iteration of the last line of that kind: "... 'F': epoch E, iteration N" or "saved
+// '.../iteration_N.pt'".
+long last_iteration(const std::string& text, const std::string& part, const std::string& before_number) {
+  const auto lines = lines_with(text, part);
+  if (lines.empty()) return 0;
+  const auto& line = lines.back();
+  return std::stol(line.substr(line.rfind(before_number) + before_number.size()));
+}
+
+// Each run goes on from what the one before it left; SSD_TEST_LONG=1 kills a hundred.
+TEST(CheckpointRun, killed_at_any_moment_it_goes_on_from_a_save_no_older_than_the_last) {
+  const TemporaryFolder folder;
+  std::mt19937 random(1);
+  const auto command = mpirun(
+      2, short_training(folder.path(), 100000, {"--checkpoint", "auto", "--save-every-iterations", "1"}));
+  long completed = 0;
+  for (int kill = 0, kills = std::getenv("SSD_TEST_LONG") != nullptr ? 100 : 3; kill < kills; ++kill) {
+    RunningProgram run(command);
+    ASSERT_TRUE(run.wait_for("saved '"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 3000));
+    // Rank 0, or the launcher and with it all.
+    const auto rank_0 = run.rank_process(0);
+    ASSERT_NE(rank_0, 0);
+    ::kill(kill % 2 == 0 ? rank_0 : run.process(), SIGKILL);
+    const auto result = run.wait();
+    while (::kill(rank_0, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const auto from = last_iteration(result.err, "checkpoint '", "iteration ");
+    ASSERT_GE(from, completed) << "kill " << kill << ": " << result.err;
+    completed = std::max(from, last_iteration(result.err, "/iteration_", "/iteration_"));
+  }
+  EXPECT_GT(completed, 0);
 }
 
 TEST(CheckpointRun, saves_between_epochs_and_keeps_what_it_is_told) {

@@ -1,4 +1,4 @@
-#include "train/checkpoint_saver.hpp"
+#include "checkpoint/checkpoint_saver.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -83,6 +83,11 @@ bool CheckpointSaver::is_busy() const {
   return job_.has_value();
 }
 
+fs::path CheckpointSaver::last_written() const {
+  const std::lock_guard lock(mutex_);
+  return last_written_;
+}
+
 bool CheckpointSaver::wait() {
   std::unique_lock lock(mutex_);
   is_hurried_ = true;
@@ -105,6 +110,7 @@ void CheckpointSaver::run() {
     {
       const std::lock_guard lock(mutex_);
       has_succeeded_ = has_succeeded;
+      if (has_succeeded) last_written_ = options_.folder / job.name;
       job_.reset();
     }
     changed_.notify_all();

@@ -39,6 +39,8 @@ class CheckpointSaver {
   void start(const std::string& name, std::function<Value()> make);
 
   bool is_busy() const;
+  // The file written last by this saver, as a path; empty before the first.
+  std::filesystem::path last_written() const;
   // Until nothing is under way. False where the last save did not succeed.
   bool wait();
 
@@ -58,7 +60,8 @@ class CheckpointSaver {
   std::condition_variable changed_;
   std::optional<Job> job_;
   bool has_succeeded_ = true;  // the last save
-  bool is_hurried_ = false;    // somebody waits: no long pauses between tries
+  std::filesystem::path last_written_;
+  bool is_hurried_ = false;  // somebody waits: no long pauses between tries
   bool is_stopping_ = false;
   std::thread thread_;
 };
