@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -195,6 +197,27 @@ TEST_F(SsdEval, bad_files_and_options_are_one_line_and_an_exit_code) {
     EXPECT_THAT(run.err, StartsWith("error: "));
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
   }
+}
+
+// Rank 1 fails, or dies, when it hands over what it has matched.
+TEST_F(SsdEval, T5_01_a_rank_that_is_lost_in_the_middle_ends_the_job) {
+  const auto results = write("good.json", "[" + record(1, 1) + "]");
+  const auto run_with = [&](const char* action) {
+    std::vector<std::string> command{SSD_MPIEXEC, "-np", "2"};
+    for (const auto& setting :
+         {std::string("LD_PRELOAD=") + SSD_FAULT_LIBRARY, std::string("SSD_FAULT_CALL=MPI_Gather"),
+          std::string("SSD_FAULT_ACTION=") + action, std::string("SSD_FAULT_RANK=1")})
+      command.insert(command.end(), {"-x", setting});
+    command.insert(command.end(), {kProgram, truth(), results});
+    return run_program(command);
+  };
+  const auto failed = run_with("fail");
+  EXPECT_EQ(failed.exit_code, 1) << failed.err;
+  EXPECT_THAT(failed.err, testing::ContainsRegex("rank 1 .*error: MPI: MPI_Gather"));
+  EXPECT_EQ(failed.out.find("Average Precision"), std::string::npos);
+  const auto killed = run_with("kill");
+  EXPECT_EQ(killed.exit_code, 128 + SIGKILL) << killed.err;
+  EXPECT_THAT(killed.err + killed.out, HasSubstr("rank 1"));  // the launcher's words
 }
 
 TEST_F(SsdEval, agrees_with_pycocotools_on_random_sets_in_every_bit) {

@@ -105,6 +105,15 @@ TEST_P(Ranks, T5_01_one_that_is_killed_ends_the_job_at_once) {
   EXPECT_THAT(result.err, HasSubstr(fmt::format("process rank {}", GetParam() - 1)));  // the launcher's words
 }
 
+TEST_P(Ranks, one_that_is_killed_in_an_evaluation_ends_the_job_at_once) {
+  const auto last = GetParam() - 1;
+  const auto ended =
+      end_of(GetParam(), {"MPI_Gather", "kill", last}, {"--evaluation", "0", "1", "2", "3", "4"});
+  EXPECT_LT(ended.seconds, kDeadlineSeconds + kEndSeconds);
+  EXPECT_EQ(ended.result.exit_code, 128 + SIGKILL) << ended.result.err;
+  EXPECT_THAT(ended.result.err, HasSubstr(fmt::format("process rank {}", last)));
+}
+
 TEST_P(Ranks, one_whose_read_never_ends_is_named) {
   expect_one_error(
       end_of(GetParam(), {"pread", "hang", GetParam() - 1, ".h5"}),
@@ -127,6 +136,28 @@ TEST_P(Ranks, one_that_throws_ends_the_job_whatever_it_does) {
   expect_one_error(
       end_of(GetParam(), {"MPI_Gather", "fail", last}, {"--evaluation", "0", "1", "2", "3", "4"}),
       fmt::format("rank {}.*MPI: MPI_Gather", last));
+}
+
+TEST_P(Ranks, one_that_cannot_open_its_shards_ends_the_job) {
+  const TemporaryFolder folder;
+  const auto last = GetParam() - 1;
+  RunningProgram run(long_run(GetParam(), folder.path() / "save", {"pread", "fail", last, ".h5"}, {}));
+  const Stopwatch time;
+  auto result = run.wait();
+  expect_one_error({std::move(result), time.seconds()}, fmt::format("rank {}.*\\.h5", last));
+}
+
+// The ranks that have ended wait a minute for the others.
+TEST_P(Ranks, one_that_does_not_end_is_not_waited_for) {
+  if (std::getenv("SSD_TEST_LONG") == nullptr)
+    GTEST_SKIP() << "takes more than a minute; SSD_TEST_LONG=1 runs it";
+  const TemporaryFolder folder;
+  const auto result = run_program(
+      long_run(GetParam(), folder.path() / "save", {"MPI_Finalize", "hang", GetParam() - 1}, {}, 1));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const auto errors = lines_with(result.err, "error:");
+  ASSERT_EQ(errors.size(), 1U) << result.err;
+  EXPECT_THAT(errors[0], HasSubstr("a rank has not come to its end"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Ranks,
