@@ -1,6 +1,8 @@
 // The part of Trainer that loads what a run goes on from, and saves it.
 #include "train/trainer.hpp"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 
 #include "checkpoint/file_names.hpp"
@@ -11,6 +13,7 @@
 #include "core/stop_signals.hpp"
 #include "core/stopwatch.hpp"
 #include "model/model_tensors.hpp"
+#include "train/course_changes.hpp"
 #include "train/weights_check.hpp"
 
 namespace ssd {
@@ -111,6 +114,13 @@ void Trainer::load_start() {
   warn_of("batch size", resumed.batch_size, options_.batch_size);
   warn_of("compute threads:", resumed.compute_threads, plan_.compute_threads);
   warn_of("CPU features", resumed.cpu, cpu_.name);
+  warn_of("shards of digest", resumed.data_digest, train_set_->digest().hex());
+  if (!resumed.configuration) return;
+  const auto changes = course_changes(*resumed.configuration, options_.configuration);
+  if (!changes.empty()) {
+    log_warning("the checkpoint was made with other options, this run goes on with its own: {}",
+                fmt::join(changes, ", "));
+  }
 }
 
 // The samples of an epoch are the same for any global batch: where that is another one now, the position in
@@ -190,6 +200,7 @@ void Trainer::save(const TrainingPosition& position, const std::string& name) {
   facts.sgd = {options_.momentum, options_.weight_decay};
   for (const auto& category : train_set_->categories()) facts.class_names.push_back(category.name);
   facts.configuration = options_.configuration;
+  facts.data_digest = train_set_->digest().hex();
   facts.compute_threads = plan_.compute_threads;
   facts.cpu = cpu_.name;
   {

@@ -153,6 +153,7 @@ Value own_value(const TrainingFacts& facts) {
   own.set("sampler", std::move(sampler));
   own.set("seed", static_cast<std::int64_t>(facts.seed));
   own.set("configuration", facts.configuration);
+  own.set("data_digest", facts.data_digest);
   own.set("world_size", std::int64_t{facts.schedule.world_size});
   own.set("threads", std::int64_t{facts.compute_threads});
   own.set("cpu_features", facts.cpu);
@@ -262,6 +263,8 @@ void read_own_section(const CheckpointItem& own, ResumedFacts& facts) {
   facts.world_size = static_cast<int>(count_of(own.at("world_size"), 1, kMost));
   facts.compute_threads = static_cast<int>(count_of(own.at("threads"), 1, kMost));
   facts.cpu = own.at("cpu_features").text();
+  if (const auto configuration = own.find("configuration")) facts.configuration = configuration->text();
+  if (const auto digest = own.find("data_digest")) facts.data_digest = digest->text();
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct TrainingFacts {
   SgdOptions sgd;
   std::vector<std::string> class_names;  // without the background
   std::string configuration;
+  std::string data_digest;  // of the set of shards, hexadecimal
   int compute_threads = 1;
   std::string cpu;
 };
@@ -53,14 +54,14 @@ StateSnapshot take_snapshot(const Ssd300& model, const ParameterArena& arena);
 // The file's contents; copies the weights. Local, from any thread.
 Value make_checkpoint(const StateSnapshot& state, const TrainingFacts& facts);
 
-// What a file says of the run it came from; scaler and seed are missing in the reference's own files.
+// What a file says of the run it came from; what is optional is missing in the reference's own files.
 struct ResumedFacts {
   TrainingPosition position;
   bool has_optimizer = false;
   std::optional<LossScalerState> scaler;
   std::optional<std::uint64_t> seed;
   std::optional<int> world_size, batch_size, compute_threads;
-  std::optional<std::string> cpu;
+  std::optional<std::string> cpu, configuration, data_digest;
 };
 
 // Weights, statistics and (where the file has it) momentum into model and arena. Local. Throws Error that

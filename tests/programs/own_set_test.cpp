@@ -77,7 +77,8 @@ TEST(OwnSet, T1_05_images_without_boxes_are_left_out_of_training_and_the_loss_is
   int losses = 0;
   std::istringstream lines(text_of(log));
   for (std::string line; std::getline(lines, line);) {
-    const auto data = json::parse(line.substr(5)).value("data", json::object());  // lines of metadata have none
+    const auto data =
+        json::parse(line.substr(5)).value("data", json::object());  // lines of metadata have none
     if (!data.contains("loss")) continue;
     ++losses;
     EXPECT_TRUE(data["loss"].is_number()) << line;  // what is not finite is null
@@ -144,10 +145,12 @@ TEST(OwnSet, T5_14_resumes_with_another_number_of_ranks_at_the_rate_of_these_ran
   EXPECT_THAT(first.err, HasSubstr("learning rate 0.0001625 = 0.0026 * 1 ranks * 2 / 32"));
   const auto checkpoint = (models / "epoch_0.pt").string();
   const auto second = run_ranks(
-      2, training(folder.path() / "set", {"--checkpoint", checkpoint, "--epochs", "2", "--save", save}));
+      2, training(folder.path() / "set",
+                  {"--checkpoint", checkpoint, "--epochs", "2", "--save", save, "--momentum", "0.8"}));
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("learning rate 0.000325 = 0.0026 * 2 ranks * 2 / 32"));
   EXPECT_THAT(second.err, HasSubstr("warning: the checkpoint was made with ranks: 1, this run has 2"));
+  EXPECT_THAT(second.err, HasSubstr("goes on with its own: --momentum 0.8 (then 0.9)\n"));
   EXPECT_EQ(count(second.err, "| loss "), 1) << second.err;  // the epoch that is left, 4 images by 4
   EXPECT_TRUE(fs::exists(models / "epoch_1.pt"));
 }
