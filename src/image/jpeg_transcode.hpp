@@ -39,8 +39,16 @@ struct TranscodedJpeg {
   std::vector<std::uint32_t> restart_offsets;  // first byte of each segment's entropy-coded data in `bytes`
 };
 
-// MCUs of a segment in a picture with rows of so many MCUs of so many pixels' width.
-std::uint32_t restart_interval_for(std::uint32_t mcus_in_row, std::uint32_t mcu_width);
+// The MCUs of a picture.
+struct McuGrid {
+  std::uint32_t columns = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t mcu_width = 0;  // pixels
+};
+
+// MCUs of a segment: a divisor of the columns, at most 64 pixels wide where that leaves no segment of less
+// than 24 pixels or, on average, 64 bytes; else the next larger divisor.
+std::uint32_t restart_interval_for(const McuGrid& grid, std::uint64_t source_bytes);
 
 // Not thread safe; keeps its buffers from call to call. The outcome depends on the source alone.
 class JpegTranscoder {
