@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -116,6 +118,9 @@ Record record_of(const ShardOnDisk& shard, std::size_t i) {
   record.byte_offset = shard.jpeg_data_offset + data.jpeg_offsets[i];
   record.byte_count = data.jpeg_bytes[i];
   record.crc32 = data.jpeg_crc32s[i];
+  record.restart_interval = data.restart_intervals[i];
+  record.restart_count = static_cast<std::uint32_t>(data.first_restarts[i + 1] - data.first_restarts[i]);
+  record.restart_byte_offset = shard.restart_data_offset + data.first_restarts[i] * sizeof(std::uint32_t);
   record.annotation_count = data.first_annotations[i + 1] - data.first_annotations[i];
   return record;
 }
@@ -252,17 +257,34 @@ std::span<const RecordAnnotation> ShardSet::annotations_of(const Record& record)
   return std::span(annotations_).subspan(record.first_annotation, record.annotation_count);
 }
 
-void ShardSet::read_jpeg(const Record& record, std::vector<std::byte>& bytes) const {
+void ShardSet::read(const Record& record, std::uint64_t byte_offset, std::span<std::byte> bytes) const {
   SSD_EXPECT(!record.is_bad && record.shard < shard_paths_.size());
-  bytes.resize(record.byte_count);
   const auto& path = shard_paths_[record.shard];
-  if (!read_at(shard_descriptors_[record.shard], record.byte_offset, bytes, path))
-    read_with_a_new_descriptor(record.byte_offset, bytes, path);
+  if (!read_at(shard_descriptors_[record.shard], byte_offset, bytes, path))
+    read_with_a_new_descriptor(byte_offset, bytes, path);
+}
+
+void ShardSet::read_jpeg(const Record& record, std::vector<std::byte>& bytes) const {
+  bytes.resize(record.byte_count);
+  read(record, record.byte_offset, bytes);
   SSD_VALIDATE(crc32(bytes) == record.crc32,
                "shard '{}': the picture of image {} ('{}') at byte {} is damaged (CRC-32); copy the shard "
                "again or run "
                "ssd_preprocess again",
-               path.string(), record.image_id.value(), record.file_name, record.byte_offset);
+               shard_paths_[record.shard].string(), record.image_id.value(), record.file_name,
+               record.byte_offset);
+}
+
+void ShardSet::read_restarts(const Record& record, std::vector<std::uint32_t>& offsets) const {
+  offsets.resize(record.restart_count);
+  if (offsets.empty()) return;
+  read(record, record.restart_byte_offset, std::as_writable_bytes(std::span(offsets)));
+  // The index was right when the set was opened; a disk may return other bytes now.
+  SSD_VALIDATE(std::adjacent_find(offsets.begin(), offsets.end(), std::greater_equal<>()) == offsets.end() &&
+                   offsets.back() < record.byte_count,
+               "shard '{}': the restart segments of image {} ('{}') are damaged; copy the shard again or run "
+               "ssd_preprocess again",
+               shard_paths_[record.shard].string(), record.image_id.value(), record.file_name);
 }
 
 }  // namespace ssd

@@ -49,7 +49,9 @@ void ShardWriter::add(const RecordToWrite& record, std::span<const std::byte> jp
                                      (is_trainable ? kAnnotationTrainable : 0));
   }
   data_.first_annotations.push_back(data_.annotation_ids.size());
-  data_.restart_intervals.push_back(0);
+  data_.restart_intervals.push_back(record.restart_interval);
+  data_.restart_offsets.insert(data_.restart_offsets.end(), record.restart_offsets.begin(),
+                               record.restart_offsets.end());
   data_.first_restarts.push_back(data_.restart_offsets.size());
 }
 

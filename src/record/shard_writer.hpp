@@ -32,6 +32,8 @@ struct RecordToWrite {
   std::uint32_t decode_warnings = 0;
   std::uint64_t source_bytes = 0;
   Digest source_digest;
+  std::uint32_t restart_interval = 0;          // MCUs of a restart segment; 0: no index
+  std::vector<std::uint32_t> restart_offsets;  // of each segment's first byte in the JPEG
   std::vector<AnnotationToWrite> annotations;
 };
 
