@@ -12,6 +12,7 @@
 #include "coco/annotations.hpp"
 #include "core/digest.hpp"
 #include "core/ids.hpp"
+#include "record/shard_bytes.hpp"
 #include "record/split.hpp"
 
 namespace ssd {
@@ -53,9 +54,6 @@ class ShardSet {
   // shards of different sets mixed, a COCO folder given instead: then the message names the ssd_preprocess
   // command).
   static ShardSet open(const std::filesystem::path& folder, Split split);
-  ShardSet(ShardSet&&) noexcept;
-  ShardSet& operator=(ShardSet&&) noexcept;
-  ~ShardSet();
 
   const std::filesystem::path& folder() const { return folder_; }
   Split split() const { return split_; }
@@ -76,7 +74,6 @@ class ShardSet {
 
  private:
   ShardSet() = default;
-  void read(const Record& record, std::uint64_t byte_offset, std::span<std::byte> bytes) const;
 
   std::filesystem::path folder_;
   Split split_ = Split::train;
@@ -84,8 +81,7 @@ class ShardSet {
   std::vector<Record> records_;
   std::vector<RecordAnnotation> annotations_;
   Digest digest_;
-  std::vector<std::filesystem::path> shard_paths_;
-  std::vector<int> shard_descriptors_;
+  std::vector<ShardBytes> shards_;
 };
 
 }  // namespace ssd

@@ -54,8 +54,8 @@ class ShardWriter {
   // jpeg is empty if and only if the record is bad.
   void add(const RecordToWrite& record, std::span<const std::byte> jpeg);
 
-  // Writes the file at path (a temporary name: see SetFolder), synced. The writer is empty afterwards. Throws
-  // Error; then what there is of the file remains.
+  // Writes the file at path (a name for waiting: see SetFolder): under a temporary name, synced, renamed. The
+  // writer is empty afterwards. Throws Error; then nothing is left of the file.
   ShardSummary close(const std::filesystem::path& path);
 
  private:
