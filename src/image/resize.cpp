@@ -86,18 +86,6 @@ __attribute__((target_clones("avx2", "default"))) void mix_columns(const std::in
 
 }  // namespace
 
-RgbView view_of(const RgbImage& image) {
-  return {image.pixels.data(), image.width, image.height, static_cast<std::size_t>(image.width) * 3};
-}
-
-RgbView crop_of(const RgbView& view, const PixelRect& rect) {
-  SSD_EXPECT(0 <= rect.left && rect.left < rect.right && rect.right <= view.width);
-  SSD_EXPECT(0 <= rect.top && rect.top < rect.bottom && rect.bottom <= view.height);
-  const std::size_t offset =
-      static_cast<std::size_t>(rect.top) * view.row_bytes + static_cast<std::size_t>(rect.left) * 3;
-  return {view.pixels + offset, rect.right - rect.left, rect.bottom - rect.top, view.row_bytes};
-}
-
 // A triangle of half width max(scale, 1) around each output pixel's centre, cut at the edges and normalised.
 // Running sums are rounded, not single weights, so that the weights add up exactly.
 void Resizer::Filter::make(int source_pixels, int output_pixels, int tap_step) {

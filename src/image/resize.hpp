@@ -7,32 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "image/jpeg.hpp"
+#include "image/rgb_image.hpp"
 
 namespace ssd {
-
-// Pixels that someone else owns: a whole picture, or a rectangle of one.
-struct RgbView {
-  const std::uint8_t* pixels = nullptr;  // (height, width, 3) R G B, rows row_bytes apart
-  int width = 0;
-  int height = 0;
-  std::size_t row_bytes = 0;
-};
-
-// The image must outlive the view.
-RgbView view_of(const RgbImage& image);
-
-// A rectangle of whole pixels: right and bottom are the first column and row outside.
-struct PixelRect {
-  int left = 0;
-  int top = 0;
-  int right = 0;
-  int bottom = 0;
-  friend bool operator==(const PixelRect&, const PixelRect&) = default;
-};
-
-// Throws ContractError for an empty rectangle or one that leaves the picture.
-RgbView crop_of(const RgbView& view, const PixelRect& rect);
 
 // Not thread safe (keeps its buffers): one for each thread.
 class Resizer {
