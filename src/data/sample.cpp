@@ -5,6 +5,7 @@
 #include "boxes/constants.hpp"
 #include "core/error.hpp"
 #include "image/color.hpp"
+#include "image/orientation.hpp"
 
 namespace ssd {
 namespace {

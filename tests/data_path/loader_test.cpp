@@ -8,6 +8,7 @@
 #include "boxes/constants.hpp"
 #include "boxes/match.hpp"
 #include "core/error.hpp"
+#include "image/orientation.hpp"
 #include "image/resize.hpp"
 #include "support/files.hpp"
 #include "support/tiny_set.hpp"
