@@ -97,7 +97,8 @@ std::optional<Grid> copy_headers(std::span<const std::byte> headers, std::vector
     }
     out.insert(out.end(), segment.begin(), segment.end());
     if (marker == kSos) {
-      const bool is_whole = at == headers.size() && components != 0 && byte_at(data, 0) == components;
+      const bool is_whole =
+          at == headers.size() && components != 0 && !data.empty() && byte_at(data, 0) == components;
       return is_whole ? std::optional(grid) : std::nullopt;
     }
   }
@@ -156,15 +157,17 @@ bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts,
   for (int row = rows.first; row < rows.end; row += row_step) {
     const std::size_t first = segment_of(row, columns.first);
     const std::size_t last = segment_of(row + row_step - 1, columns.end - 1);
-    const std::size_t end = last + 1 < count ? offsets[last + 1] : bytes.size();
-    if (offsets[first] > end || end > bytes.size()) return false;
+    const std::size_t begin = offsets[first], end = last + 1 < count ? offsets[last + 1] : bytes.size();
+    if (begin > end || end > bytes.size()) return false;
     const std::size_t start = out.size();
-    const auto run = bytes.subspan(offsets[first], end - offsets[first]);
-    out.insert(out.end(), run.begin(), run.end());
+    out.insert(out.end(), bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+               bytes.begin() + static_cast<std::ptrdiff_t>(end));
     for (std::size_t i = first; i <= last; ++i) {
       const std::size_t marker_end = i + 1 < count ? offsets[i + 1] : bytes.size();
-      if (marker_end < offsets[first] + 2 || marker_end > end) return false;
-      out[start + (marker_end - offsets[first]) - 1] = static_cast<std::byte>(kRst0 + number++ % 8);
+      if (marker_end < begin + 2 || marker_end > end) return false;
+      const unsigned marker = i + 1 < count ? kRst0 + static_cast<unsigned>(i % 8) : kEoi;
+      if (byte_at(bytes, marker_end - 2) != 0xFF || byte_at(bytes, marker_end - 1) != marker) return false;
+      out[start + (marker_end - begin) - 1] = static_cast<std::byte>(kRst0 + number++ % 8);
     }
   }
   out.back() = static_cast<std::byte>(kEoi);  // in place of the last restart marker
