@@ -1,0 +1,261 @@
+// The data path and its stages, for data_bench.py, which runs them in turn with other implementations.
+//   bench_data COCO SHARDS
+// COCO: a folder with annotations/instances_train2017.json and train2017/. SHARDS: what ssd_preprocess made of it.
+// Reads lines "PASSES CASE" and answers each with "IMAGES WALL_S CPU_S", the time of PASSES over the images.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <map>
+
+#include "boxes/constants.hpp"
+#include "coco/annotations.hpp"
+#include "core/error.hpp"
+#include "data/loader.hpp"
+#include "data/sample.hpp"
+#include "image/jpeg_crop.hpp"
+#include "image/jpeg_transcode.hpp"
+
+namespace ssd {
+namespace {
+
+constexpr int kCropsEach = 4;
+constexpr int kBatchSize = 16;
+
+struct Photo {
+  std::vector<std::byte> jpeg;
+  TranscodedJpeg anew;
+  RgbImage pixels;
+  std::vector<CropDraw> crops;
+};
+
+// The colour photos that have boxes, each with crops as training draws them.
+std::vector<Photo> load_photos(const std::filesystem::path& coco) {
+  const auto set = read_annotations(coco / "annotations/instances_train2017.json");
+  std::vector<Photo> photos;
+  for (const auto& image : set.images) {
+    std::vector<BoxLtrb> boxes;
+    for (const auto& annotation : set.annotations) {
+      if (annotation.image_id != image.id) continue;
+      const auto [x, y, w, h] = annotation.bbox_xywh;
+      boxes.push_back({static_cast<float>(x / image.width), static_cast<float>(y / image.height),
+                       static_cast<float>((x + w) / image.width), static_cast<float>((y + h) / image.height)});
+    }
+    std::ifstream file(coco / "train2017" / image.file_name, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto bytes = std::as_bytes(std::span(text));
+    if (boxes.empty() || read_jpeg_info(bytes).components != 3) continue;
+    Photo photo{{bytes.begin(), bytes.end()}, {}, {}, {}};
+    const int warnings = JpegDecoder().decode(bytes, photo.pixels);
+    photo.anew = JpegTranscoder().transcode(bytes, photo.pixels, warnings);
+    for (std::uint32_t i = 0; i < kCropsEach; ++i) {
+      RandomStream random(1, RandomPurpose::test, i, static_cast<std::uint64_t>(image.id.value()));
+      photo.crops.push_back(draw_crop(boxes, random));
+    }
+    photos.push_back(std::move(photo));
+  }
+  return photos;
+}
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+class Bench {
+ public:
+  Bench(const std::filesystem::path& coco, const std::filesystem::path& shards)
+      : photos_(load_photos(coco)), set_(ShardSet::open(shards, Split::train)), maker_(set_) {
+    add_image_cases();
+    add_record_cases();
+    add_sample_cases();
+  }
+
+  void report_photos() const {
+    double area = 0, cropped_area = 0, cropped = 0;
+    std::size_t bytes = 0, anew_bytes = 0;
+    for (const Photo& photo : photos_) {
+      bytes += photo.jpeg.size();
+      anew_bytes += photo.anew.bytes.size();
+      for (const CropDraw& crop : photo.crops) {
+        area += crop.width * crop.height;
+        if (crop.option == CropOption::whole) continue;
+        cropped_area += crop.width * crop.height;
+        ++cropped;
+      }
+    }
+    const double draws = static_cast<double>(photos_.size()) * kCropsEach;
+    std::cerr << fmt::format(
+        "{} photos, {} bytes, {} encoded anew; crops: mean area {:.3f}, {:.0f} % are the whole photo, the "
+        "others' {:.3f}\n",
+        photos_.size(), bytes, anew_bytes, area / draws, 100 * (1 - cropped / draws), cropped_area / cropped);
+  }
+
+  void answer(const std::string& name, int passes) {
+    const auto found = cases_.find(name);
+    if (found == cases_.end()) throw UsageError("no case " + name);
+    const auto start = std::chrono::steady_clock::now();
+    const double cpu_start = cpu_seconds();
+    std::size_t images = 0;
+    for (int pass = 0; pass < passes; ++pass) images += found->second(pass);
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+    std::cout << fmt::format("{} {:.6f} {:.6f}", images, wall.count(), cpu_seconds() - cpu_start) << std::endl;
+  }
+
+ private:
+  using Case = std::function<std::size_t(int pass)>;  // returns the number of images
+
+  Case for_each_photo(std::function<void(Photo&, const CropDraw&)> work) {
+    return [this, work](int pass) {
+      for (Photo& photo : photos_) work(photo, photo.crops[static_cast<std::size_t>(pass) % kCropsEach]);
+      return photos_.size();
+    };
+  }
+
+  static PixelRect rect_of(const Photo& photo, const CropDraw& crop) {
+    return pixel_rect(crop, photo.pixels.width, photo.pixels.height);
+  }
+
+  void add_image_cases() {
+    cases_["decode"] = for_each_photo([this](Photo& photo, const CropDraw&) {
+      decoder_.decode_rect(photo.jpeg, {0, 0, photo.pixels.width, photo.pixels.height}, buffer_);
+    });
+    cases_["decode anew"] = for_each_photo([this](Photo& photo, const CropDraw&) {
+      decoder_.decode_rect(photo.anew.bytes, {0, 0, photo.pixels.width, photo.pixels.height}, buffer_);
+    });
+    cases_["crop by skipping"] = for_each_photo([this](Photo& photo, const CropDraw& crop) {
+      decoder_.decode_rect(photo.jpeg, rect_of(photo, crop), buffer_);
+    });
+    cases_["crop"] = for_each_photo([this](Photo& photo, const CropDraw& crop) {
+      crop_decoder_.decode(photo.anew.bytes, {photo.anew.restart_interval, photo.anew.restart_offsets},
+                           rect_of(photo, crop));
+    });
+    cases_["resize whole"] = for_each_photo([this](Photo& photo, const CropDraw&) {
+      resizer_.resize(view_of(photo.pixels), kInputSide, kInputSide, out_.data());
+    });
+    cases_["resize crop"] = for_each_photo([this](Photo& photo, const CropDraw& crop) {
+      resizer_.resize(crop_of(view_of(photo.pixels), rect_of(photo, crop)), kInputSide, kInputSide, out_.data());
+    });
+    cases_["colour"] = for_each_photo([this](Photo&, const CropDraw&) {
+      apply_color(color_transform({0.3, 1.2, 0.8, 1.1}), out_.data(), kSampleBytes / 3);
+    });
+    cases_["flip"] = for_each_photo(
+        [this](Photo&, const CropDraw&) { flip_horizontally(out_.data(), kInputSide, kInputSide); });
+    cases_["transcode"] = for_each_photo([this](Photo& photo, const CropDraw&) {
+      transcoder_.transcode(photo.jpeg, photo.pixels, 0);
+    });
+  }
+
+  void add_record_cases() {
+    usable_ = usable_records(set_, CrowdBoxes::train_on);
+    std::string path = set_.folder() / "train-00000-of-00001.h5";
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    SSD_VALIDATE(descriptor_ >= 0, "'{}' cannot be read; the bench takes a set of one shard", path);
+    cases_["read raw"] = [this](int) {
+      for (const auto i : usable_) {
+        const Record& record = set_.records()[i];
+        if (bytes_.size() < record.byte_count) bytes_.resize(record.byte_count);
+        SSD_EXPECT(::pread(descriptor_, bytes_.data(), record.byte_count,
+                           static_cast<off_t>(record.byte_offset)) == record.byte_count);
+      }
+      return usable_.size();
+    };
+    cases_["read record"] = [this](int) {
+      for (const auto i : usable_) set_.read_jpeg(set_.records()[i], bytes_);
+      return usable_.size();
+    };
+  }
+
+  // Values of a picture as the network takes them, which the peers' samples end with.
+  void normalise(const std::uint8_t* pixels) {
+    static constexpr std::array<float, 3> kMean{0.485F, 0.456F, 0.406F}, kDeviation{0.229F, 0.224F, 0.225F};
+    std::array<float, 3> scale{}, shift{};
+    for (std::size_t c = 0; c < 3; ++c) {
+      scale[c] = 1 / (255 * kDeviation[c]);
+      shift[c] = -kMean[c] / kDeviation[c];
+    }
+    for (std::size_t i = 0; i < kSampleBytes; i += 3) {
+      for (std::size_t c = 0; c < 3; ++c)
+        normalised_[i + c] = static_cast<float>(pixels[i + c]) * scale[c] + shift[c];
+    }
+  }
+
+  void add_sample_cases() {
+    batch_.size = 1;
+    batch_.images = out_.data();
+    batch_.record_indices.resize(1);
+    batch_.image_ids.resize(1);
+    batch_.image_sizes.resize(1);
+    batch_.states.resize(1);
+    batch_.matched_box.resize(kDefaultBoxCount);
+    cases_["sample"] = [this](int pass) {
+      batch_.epoch = static_cast<std::uint32_t>(pass);
+      for (const auto i : usable_) {
+        batch_.record_indices[0] = i;
+        maker_.make_training(batch_, 0, 1, CrowdBoxes::train_on, {}, boxes_);
+        normalise(batch_.images);
+      }
+      return usable_.size();
+    };
+    for (const int threads : {1, 2}) {
+      cases_[fmt::format("loader {}", threads)] = [this, threads](int) {
+        auto& loader = loaders_[threads];
+        if (!loader) {
+          TrainLoaderOptions options;
+          options.share.batch_size = kBatchSize;
+          options.pipeline.threads = threads;
+          loader = std::make_unique<TrainLoader>(set_, options);
+        }
+        const std::size_t batches = (usable_.size() + kBatchSize - 1) / kBatchSize;
+        for (std::size_t i = 0; i < batches; ++i) (void)loader->next();
+        return batches * kBatchSize;
+      };
+    }
+  }
+
+  std::vector<Photo> photos_;
+  ShardSet set_;
+  std::map<std::string, Case> cases_;
+  std::vector<std::uint32_t> usable_;
+  int descriptor_ = -1;
+
+  JpegDecoder decoder_;
+  JpegCropDecoder crop_decoder_;
+  JpegTranscoder transcoder_;
+  Resizer resizer_;
+  SampleMaker maker_;
+  std::map<int, std::unique_ptr<TrainLoader>> loaders_;
+  Batch batch_;
+  SampleBoxes boxes_;
+  std::vector<std::byte> bytes_;
+  std::vector<std::uint8_t> buffer_;
+  std::vector<std::uint8_t> out_ = std::vector<std::uint8_t>(kSampleBytes);
+  std::vector<float> normalised_ = std::vector<float>(kSampleBytes);
+};
+
+}  // namespace
+}  // namespace ssd
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: bench_data COCO SHARDS, with lines 'PASSES CASE' on the input\n";
+    return 2;
+  }
+  try {
+    ssd::Bench bench(argv[1], argv[2]);
+    bench.report_photos();
+    int passes = 0;
+    for (std::string name; std::cin >> passes && std::getline(std::cin >> std::ws, name);)
+      bench.answer(name, passes);
+  } catch (const std::exception& error) {
+    std::cerr << "bench_data: " << error.what() << '\n';
+    return 1;
+  }
+}
