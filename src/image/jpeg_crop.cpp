@@ -1,24 +1,16 @@
 #include "image/jpeg_crop.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
+
+#include "image/jpeg_headers.hpp"
 
 namespace ssd {
 namespace {
 
-// Markers and their data: ITU-T T.81, Annex B.
-constexpr unsigned kSof0 = 0xC0, kSof1 = 0xC1, kDht = 0xC4, kDac = 0xCC, kSof15 = 0xCF;
-constexpr unsigned kRst0 = 0xD0, kEoi = 0xD9, kSos = 0xDA, kDqt = 0xDB, kDri = 0xDD;
-constexpr unsigned kApp0 = 0xE0, kApp14 = 0xEE;
-constexpr int kBlockSide = 8;  // pixels
+constexpr unsigned kRst0 = 0xD0, kEoi = 0xD9;  // markers, ITU-T T.81, Annex B
 
 unsigned byte_at(std::span<const std::byte> bytes, std::size_t place) {
   return std::to_integer<unsigned>(bytes[place]);
-}
-
-int number_at(std::span<const std::byte> bytes, std::size_t place) {
-  return static_cast<int>(byte_at(bytes, place) << 8 | byte_at(bytes, place + 1));
 }
 
 void put_number(std::span<std::byte> bytes, std::size_t place, int number) {
@@ -26,94 +18,15 @@ void put_number(std::span<std::byte> bytes, std::size_t place, int number) {
   bytes[place + 1] = static_cast<std::byte>(number);
 }
 
-// What a JPEG's headers say of the grid of its MCUs.
-struct Grid {
-  int width = 0;  // pixels
-  int height = 0;
-  int mcu_width = 0;
-  int mcu_height = 0;
-  bool is_subsampled = false;
-  int restart_interval = 0;
-  std::size_t size_place = 0;  // of the frame's height and width among the headers that are kept
-
-  int columns() const { return (width + mcu_width - 1) / mcu_width; }
-  int rows() const { return (height + mcu_height - 1) / mcu_height; }
-};
-
-bool is_frame(unsigned marker) {
-  return kSof0 <= marker && marker <= kSof15 && marker != kDht && marker != 0xC8 && marker != kDac;
-}
-
-// The data of a baseline frame marker, from its precision on. False for anything else than 8 bits and whole
-// sampling factors.
-bool read_frame(std::span<const std::byte> data, Grid& grid) {
-  if (data.size() < 6 || byte_at(data, 0) != 8) return false;
-  grid.height = number_at(data, 1);
-  grid.width = number_at(data, 3);
-  const std::size_t components = byte_at(data, 5);
-  if (grid.width == 0 || grid.height == 0 || components == 0 || data.size() != 6 + 3 * components) return false;
-  int horizontal = 1, vertical = 1;  // the largest sampling factors
-  for (std::size_t i = 0; i < components; ++i) {
-    const unsigned factors = byte_at(data, 7 + 3 * i);
-    horizontal = std::max(horizontal, static_cast<int>(factors >> 4));
-    vertical = std::max(vertical, static_cast<int>(factors & 15));
-  }
-  if (components == 1) horizontal = vertical = 1;  // T.81, A.2.2: an MCU is one block
-  grid.mcu_width = horizontal * kBlockSide;
-  grid.mcu_height = vertical * kBlockSide;
-  grid.is_subsampled = horizontal > 1 || vertical > 1;
-  return true;
-}
-
-// Copies the headers that decoding needs, up to and with the start of the scan, and reads the grid. Nothing
-// where they are not those of a baseline JPEG with all components in one scan.
-std::optional<Grid> copy_headers(std::span<const std::byte> headers, std::vector<std::byte>& out) {
-  Grid grid;
-  unsigned components = 0;
-  if (headers.size() < 2) return std::nullopt;
-  out.assign(headers.begin(), headers.begin() + 2);  // SOI
-  for (std::size_t at = 2; at + 4 <= headers.size();) {
-    if (byte_at(headers, at) != 0xFF) return std::nullopt;
-    const unsigned marker = byte_at(headers, at + 1);
-    if (marker == 0xFF) {  // a fill byte
-      ++at;
-      continue;
-    }
-    const auto length = static_cast<std::size_t>(number_at(headers, at + 2));
-    if (length < 2 || length > headers.size() - at - 2) return std::nullopt;
-    const auto segment = headers.subspan(at, length + 2);
-    const auto data = segment.subspan(4);
-    at += segment.size();
-    if (is_frame(marker)) {
-      if ((marker != kSof0 && marker != kSof1) || components != 0 || !read_frame(data, grid))
-        return std::nullopt;
-      components = byte_at(data, 5);
-      grid.size_place = out.size() + 5;
-    } else if (marker == kDri) {
-      if (data.size() != 2) return std::nullopt;
-      grid.restart_interval = number_at(data, 0);
-    } else if (marker != kDht && marker != kDqt && marker != kSos && marker != kApp0 && marker != kApp14) {
-      continue;
-    }
-    out.insert(out.end(), segment.begin(), segment.end());
-    if (marker == kSos) {
-      const bool is_whole =
-          at == headers.size() && components != 0 && !data.empty() && byte_at(data, 0) == components;
-      return is_whole ? std::optional(grid) : std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
 // [first, end) of MCUs in one direction.
-struct Span {
+struct McuSpan {
   int first;
   int end;
 };
 
 // The MCUs that pixels [begin, end) need, in steps of `step` MCUs. Where chroma is subsampled one more on each
 // side, because upsampling looks at neighbours.
-Span needed(int begin, int end, int mcu_side, int count, int step, bool is_subsampled) {
+McuSpan needed(int begin, int end, int mcu_side, int count, int step, bool is_subsampled) {
   const int margin = is_subsampled ? 1 : 0;
   const int first = std::max(begin / mcu_side - margin, 0);
   const int last = std::min((end - 1) / mcu_side + margin, count - 1);
@@ -125,31 +38,31 @@ Span needed(int begin, int end, int mcu_side, int count, int step, bool is_subsa
 bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts, const PixelRect& rect,
                  SplicedJpeg& spliced) {
   const auto offsets = restarts.offsets;
+  JpegHeaders grid;
   if (restarts.interval_mcus == 0 || offsets.empty() || offsets[0] > bytes.size()) return false;
-  auto& out = spliced.bytes;
-  const auto read = copy_headers(bytes.first(offsets[0]), out);
-  if (!read || read->restart_interval != static_cast<int>(restarts.interval_mcus)) return false;
-  const Grid& grid = *read;
+  if (!read_jpeg_headers(bytes.first(offsets[0]), grid)) return false;
+  if (grid.restart_interval != static_cast<int>(restarts.interval_mcus)) return false;
   if (rect.right > grid.width || rect.bottom > grid.height) return false;
 
   // A segment is a part of a row of MCUs, or some rows.
   const int interval = grid.restart_interval;
   const bool is_part = grid.columns() % interval == 0;
   if (!is_part && interval % grid.columns() != 0) return false;
-  const Span columns = needed(rect.left, rect.right, grid.mcu_width, grid.columns(),
-                              is_part ? interval : grid.columns(), grid.is_subsampled);
-  const Span rows = needed(rect.top, rect.bottom, grid.mcu_height, grid.rows(),
-                           is_part ? 1 : interval / grid.columns(), grid.is_subsampled);
+  const McuSpan columns = needed(rect.left, rect.right, grid.mcu_width, grid.columns(),
+                                 is_part ? interval : grid.columns(), grid.is_subsampled());
+  const McuSpan rows = needed(rect.top, rect.bottom, grid.mcu_height, grid.rows(),
+                              is_part ? 1 : interval / grid.columns(), grid.is_subsampled());
   const auto segment_of = [&](int row, int column) {
     return static_cast<std::size_t>(row * grid.columns() + column) / static_cast<std::size_t>(interval);
   };
   const std::size_t count = segment_of(grid.rows() - 1, grid.columns() - 1) + 1;
   if (offsets.size() != count) return false;
 
-  const int width = std::min(columns.end * grid.mcu_width, grid.width) - columns.first * grid.mcu_width;
-  const int height = std::min(rows.end * grid.mcu_height, grid.height) - rows.first * grid.mcu_height;
-  put_number(out, grid.size_place, height);
-  put_number(out, grid.size_place + 2, width);
+  auto& out = spliced.bytes;
+  out.assign(bytes.begin(), bytes.begin() + offsets[0]);
+  put_number(out, grid.size_place, std::min(rows.end * grid.mcu_height, grid.height) - rows.first * grid.mcu_height);
+  put_number(out, grid.size_place + 2,
+             std::min(columns.end * grid.mcu_width, grid.width) - columns.first * grid.mcu_width);
 
   // The segments of a row lie one after the other, each with its marker behind it; the markers count modulo 8.
   unsigned number = 0;
@@ -178,6 +91,10 @@ bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts,
 
 RgbView JpegCropDecoder::decode(std::span<const std::byte> bytes, const RestartIndex& restarts,
                                 const PixelRect& rect) {
+  if (restarts.interval_mcus != 0) {
+    const RgbView view = segments_.decode(bytes, restarts.offsets, rect, pixels_);
+    if (view.pixels != nullptr) return view;
+  }
   if (!splice_jpeg(bytes, restarts, rect, spliced_)) return decoder_.decode_rect(bytes, rect, pixels_);
   const PixelRect in_spliced{rect.left - spliced_.left, rect.top - spliced_.top, rect.right - spliced_.left,
                              rect.bottom - spliced_.top};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "image/jpeg.hpp"
+#include "image/jpeg_segments.hpp"
 
 namespace ssd {
 
@@ -41,6 +42,7 @@ class JpegCropDecoder {
   JpegInfo read_info(std::span<const std::byte> bytes) { return decoder_.read_info(bytes); }
 
  private:
+  SegmentDecoder segments_;
   JpegDecoder decoder_;
   SplicedJpeg spliced_;
   std::vector<std::uint8_t> pixels_;
