@@ -74,7 +74,7 @@ class SplitPacker {
                  name_, plan.size(), describe_bytes(options_.shard_bytes), kMostShards);
     identity_ = make_identity();
     if (is_done_already()) return;
-    if (const auto count = folder_.remove_leftovers())
+    if (const auto count = folder_.clean(0))
       log_info("{}: removed {} files of a run that did not finish", name_, count);
     pack(plan);
     report_problems();
@@ -243,8 +243,9 @@ class SplitPacker {
     summary_.add(record, image.jpeg.size());
   }
 
-  void report_problems() const {
+  void report_problems() {
     for (const auto& line : findings_.lines(name_)) log_line(line);
+    if (!is_packing()) folder_.clean(0);
     SSD_VALIDATE(is_packing(),
                  "{}: {} problems in the input, listed above; nothing was written; mend them, or leave out "
                  "what is bad "

@@ -51,6 +51,10 @@ void expect_equal(const ShardSet& set, const Record& record, const MadeRecord& m
   std::vector<std::byte> jpeg;
   set.read_jpeg(record, jpeg);
   EXPECT_EQ(jpeg, made.jpeg);
+  EXPECT_EQ(record.restart_interval, expected.restart_interval);
+  std::vector<std::uint32_t> restarts{1, 2, 3};
+  set.read_restarts(record, restarts);
+  EXPECT_EQ(restarts, expected.restart_offsets);
   const auto annotations = set.annotations_of(record);
   ASSERT_EQ(annotations.size(), expected.annotations.size());
   for (std::size_t k = 0; k < annotations.size(); ++k) {
@@ -95,7 +99,6 @@ TEST_F(ShardSetTest, what_the_reader_keeps_to_itself_is_in_the_file_too) {
     EXPECT_EQ(data.image_flags[i], expected.flags);
     EXPECT_EQ(data.source_bytes[i], expected.source_bytes);
     EXPECT_EQ(data.source_digests[i], (std::array{expected.source_digest.high, expected.source_digest.low}));
-    EXPECT_EQ(data.restart_intervals[i], 0U);
   }
 }
 
@@ -212,6 +215,43 @@ TEST_F(ShardSetTest, a_damaged_picture_is_named) {
           "shard '{}': the picture of image {} ('folder/2.jpg') at byte {} is damaged (CRC-32); copy the "
           "shard again or run ssd_preprocess again",
           shard(1).string(), records[2].record.image.id.value(), offset));
+}
+
+TEST_F(ShardSetTest, an_index_that_changes_while_in_use_is_named) {
+  write_made_set(path, made_records(4));
+  const auto set = ShardSet::open(path, Split::train);
+  const auto& record = set.records()[2];
+  ASSERT_EQ(record.restart_count, 3U);
+  auto text = text_of(shard(1));
+  text[record.restart_byte_offset + 5] ^= 1;  // 27 becomes 283
+  write_text(shard(1), text);
+  std::vector<std::uint32_t> restarts;
+  EXPECT_EQ(
+      message_of<Error>([&] { set.read_restarts(record, restarts); }),
+      fmt::format("shard '{}': the restart segments of image {} ('folder/2.jpg') are damaged; copy the shard "
+                  "again or run ssd_preprocess again",
+                  shard(1).string(), record.image_id.value()));
+}
+
+TEST_F(ShardSetTest, segments_that_do_not_fit_their_picture_are_not_written) {
+  auto made = made_records(2)[1];
+  const auto write = [&](std::uint32_t interval, std::vector<std::uint32_t> offsets) {
+    made.record.restart_interval = interval;
+    made.record.restart_offsets = std::move(offsets);
+    ShardWriter writer({Split::train, 0, 1, std::string(32, 'a'), "{}"}, made_categories());
+    writer.add(made.record, made.jpeg);
+    return message_of<Error>([&] { writer.close(temporary.path() / "shard.h5"); });
+  };
+  const auto refusal =
+      fmt::format("image {}: its restart segments do not fit its picture", made.record.image.id.value());
+  const auto size = static_cast<std::uint32_t>(made.jpeg.size());
+  EXPECT_EQ(write(5, {20, 27}), "(nothing was thrown)");
+  EXPECT_EQ(write(5, {}), refusal);
+  EXPECT_EQ(write(0, {20}), refusal);
+  EXPECT_EQ(write(5, {20, 20}), refusal);
+  EXPECT_EQ(write(5, {27, 20}), refusal);
+  EXPECT_EQ(write(5, {20, size}), refusal);
+  EXPECT_EQ(write(5, {20, size - 1}), "(nothing was thrown)");
 }
 
 TEST_F(ShardSetTest, a_shard_cut_off_while_in_use_is_named) {
