@@ -1,5 +1,5 @@
-// Makes one sample of a batch out of a record: reads, decodes, turns upright, crops, resizes, flips, colours,
-// matches. One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
+// Makes one sample of a batch out of a record: reads, decodes what the crop needs, turns it upright, resizes, flips,
+// colours, matches. One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "data/augmentation.hpp"
 #include "data/batch.hpp"
 #include "data/training_boxes.hpp"
-#include "image/jpeg.hpp"
+#include "image/jpeg_crop.hpp"
 #include "image/resize.hpp"
 #include "record/shard_set.hpp"
 
@@ -28,15 +28,17 @@ class SampleMaker {
   void make_evaluation(Batch& batch, std::size_t sample);
 
  private:
-  const RgbImage& decode_upright(const Record& record);  // of jpeg_
+  void read(const Record& record);  // names the record where it throws
+  // A rectangle of the upright picture of the record that was read.
+  RgbView decode(const Record& record, const PixelRect& rect);
 
   const ShardSet* set_;
-  JpegDecoder decoder_;
+  JpegCropDecoder decoder_;
   Resizer resizer_;
   BoxMatcher matcher_;
   std::vector<std::byte> jpeg_;
-  RgbImage stored_;
-  RgbImage upright_;
+  std::vector<std::uint32_t> restarts_;
+  std::vector<std::uint8_t> upright_;  // pixels of pictures that are stored turned
 };
 
 }  // namespace ssd

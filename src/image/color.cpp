@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "core/error.hpp"
+#include "core/vector_clones.hpp"
 
 namespace ssd {
 namespace {
@@ -36,10 +37,8 @@ std::int32_t fixed_point(double value) {
   return static_cast<std::int32_t>(std::lround(value * (1 << kFractionBits)));
 }
 
-__attribute__((target_clones("avx2", "default"))) void apply_fixed_point(const std::int32_t* m,
-                                                                         std::int32_t offset,
-                                                                         std::uint8_t* pixels,
-                                                                         std::size_t count) {
+SSD_VECTOR_CLONES void apply_fixed_point(const std::int32_t* m, std::int32_t offset, std::uint8_t* pixels,
+                                         std::size_t count) {
   const std::int32_t m00 = m[0], m01 = m[1], m02 = m[2], m10 = m[3], m11 = m[4], m12 = m[5];
   const std::int32_t m20 = m[6], m21 = m[7], m22 = m[8];
   for (std::size_t i = 0; i < count; ++i) {

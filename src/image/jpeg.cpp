@@ -147,13 +147,12 @@ int JpegDecoder::decode(std::span<const std::byte> bytes, RgbImage& image) {
   return static_cast<int>(state_->errors.base.num_warnings);
 }
 
-RgbView JpegDecoder::decode_rect(std::span<const std::byte> bytes, const PixelRect& rect,
+RgbView JpegDecoder::decode_rect(std::span<const std::byte> bytes, const PictureSize& size, const PixelRect& rect,
                                  std::vector<std::uint8_t>& buffer) {
+  expect_inside(rect, size);
   const auto info = state_->open(bytes);
-  SSD_VALIDATE(rect.right <= info.width && rect.bottom <= info.height,
-               "a JPEG of {} x {} pixels, in which {} to {} x {} to {} is no rectangle", info.width, info.height,
-               rect.left, rect.right, rect.top, rect.bottom);
-  expect_inside(rect, info.width, info.height);
+  SSD_VALIDATE(info.width == size.width && info.height == size.height, "a JPEG of {}x{} pixels, not of {}x{}",
+               info.width, info.height, size.width, size.height);
   const PixelRect part = state_->decodable_part(rect);
   return crop_of(state_->read_part(part, buffer), {rect.left - part.left, rect.top - part.top,
                                                    rect.right - part.left, rect.bottom - part.top});

@@ -37,10 +37,10 @@ class JpegDecoder {
   // EXIF rotation: see orientation.hpp.
   int decode(std::span<const std::byte> bytes, RgbImage& image);
 
-  // The pixels that decode() gives in `rect`, a rectangle of the stored raster that is not empty, in less time
-  // the smaller it is. The view is of `buffer`. Throws Error, also where the picture is smaller than the
-  // rectangle; damage outside it may go unnoticed.
-  RgbView decode_rect(std::span<const std::byte> bytes, const PixelRect& rect,
+  // The pixels that decode() gives in `rect`, a rectangle of a stored raster of this size, in less time the smaller
+  // it is. The view is of `buffer`. Throws Error, also where the raster has another size; damage outside the
+  // rectangle may go unnoticed.
+  RgbView decode_rect(std::span<const std::byte> bytes, const PictureSize& size, const PixelRect& rect,
                       std::vector<std::uint8_t>& buffer);
 
   // Of the last decode(): whether the bytes ended before the picture did, so that part of it is made up. A

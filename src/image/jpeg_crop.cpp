@@ -35,14 +35,14 @@ McuSpan needed(int begin, int end, int mcu_side, int count, int step, bool is_su
 
 }  // namespace
 
-bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts, const PixelRect& rect,
-                 SplicedJpeg& spliced) {
+bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts, const PictureSize& size,
+                 const PixelRect& rect, SplicedJpeg& spliced) {
   const auto offsets = restarts.offsets;
   JpegHeaders grid;
   if (restarts.interval_mcus == 0 || offsets.empty() || offsets[0] > bytes.size()) return false;
   if (!read_jpeg_headers(bytes.first(offsets[0]), grid)) return false;
   if (grid.restart_interval != static_cast<int>(restarts.interval_mcus)) return false;
-  if (rect.right > grid.width || rect.bottom > grid.height) return false;
+  if (size != PictureSize{grid.width, grid.height}) return false;
 
   // A segment is a part of a row of MCUs, or some rows.
   const int interval = grid.restart_interval;
@@ -60,9 +60,12 @@ bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts,
 
   auto& out = spliced.bytes;
   out.assign(bytes.begin(), bytes.begin() + offsets[0]);
-  put_number(out, grid.size_place, std::min(rows.end * grid.mcu_height, grid.height) - rows.first * grid.mcu_height);
-  put_number(out, grid.size_place + 2,
-             std::min(columns.end * grid.mcu_width, grid.width) - columns.first * grid.mcu_width);
+  spliced.left = columns.first * grid.mcu_width;
+  spliced.top = rows.first * grid.mcu_height;
+  spliced.size.width = std::min(columns.end * grid.mcu_width, grid.width) - spliced.left;
+  spliced.size.height = std::min(rows.end * grid.mcu_height, grid.height) - spliced.top;
+  put_number(out, grid.size_place, spliced.size.height);
+  put_number(out, grid.size_place + 2, spliced.size.width);
 
   // The segments of a row lie one after the other, each with its marker behind it; the markers count modulo 8.
   unsigned number = 0;
@@ -84,21 +87,19 @@ bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts,
     }
   }
   out.back() = static_cast<std::byte>(kEoi);  // in place of the last restart marker
-  spliced.left = columns.first * grid.mcu_width;
-  spliced.top = rows.first * grid.mcu_height;
   return true;
 }
 
 RgbView JpegCropDecoder::decode(std::span<const std::byte> bytes, const RestartIndex& restarts,
-                                const PixelRect& rect) {
+                                const PictureSize& size, const PixelRect& rect) {
   if (restarts.interval_mcus != 0) {
-    const RgbView view = segments_.decode(bytes, restarts.offsets, rect, pixels_);
+    const RgbView view = segments_.decode(bytes, restarts.offsets, size, rect, pixels_);
     if (view.pixels != nullptr) return view;
   }
-  if (!splice_jpeg(bytes, restarts, rect, spliced_)) return decoder_.decode_rect(bytes, rect, pixels_);
+  if (!splice_jpeg(bytes, restarts, size, rect, spliced_)) return decoder_.decode_rect(bytes, size, rect, pixels_);
   const PixelRect in_spliced{rect.left - spliced_.left, rect.top - spliced_.top, rect.right - spliced_.left,
                              rect.bottom - spliced_.top};
-  return decoder_.decode_rect(spliced_.bytes, in_spliced, pixels_);
+  return decoder_.decode_rect(spliced_.bytes, spliced_.size, in_spliced, pixels_);
 }
 
 }  // namespace ssd

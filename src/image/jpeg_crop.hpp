@@ -23,23 +23,23 @@ struct RestartIndex {
 // A small JPEG with the segments that a rectangle needs, and where its picture lies in the whole one.
 struct SplicedJpeg {
   std::vector<std::byte> bytes;  // used again from call to call
-  int left = 0;                  // in the stored raster
+  PictureSize size;
+  int left = 0;  // in the stored raster
   int top = 0;
 };
 
 // False where the JPEG is not baseline with one scan, the index does not fit it, or the segments do not end with
 // its rows of MCUs; `spliced` is then unspecified. Reads nothing outside `bytes`, whatever they hold.
-bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts, const PixelRect& rect,
-                 SplicedJpeg& spliced);
+bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts, const PictureSize& size,
+                 const PixelRect& rect, SplicedJpeg& spliced);
 
 // Not thread safe; keeps its buffers: one for each thread.
 class JpegCropDecoder {
  public:
   // JpegDecoder::decode_rect, faster where `restarts` is the index of these bytes. The view is good until the
   // next call.
-  RgbView decode(std::span<const std::byte> bytes, const RestartIndex& restarts, const PixelRect& rect);
-
-  JpegInfo read_info(std::span<const std::byte> bytes) { return decoder_.read_info(bytes); }
+  RgbView decode(std::span<const std::byte> bytes, const RestartIndex& restarts, const PictureSize& size,
+                 const PixelRect& rect);
 
  private:
   SegmentDecoder segments_;

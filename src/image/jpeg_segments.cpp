@@ -76,13 +76,13 @@ bool SegmentDecoder::make_tables() {
 }
 
 RgbView SegmentDecoder::decode(std::span<const std::byte> bytes, std::span<const std::uint32_t> segment_offsets,
-                               const PixelRect& rect, std::vector<std::uint8_t>& buffer) {
+                               const PictureSize& size, const PixelRect& rect, std::vector<std::uint8_t>& buffer) {
   if (segment_offsets.empty() || segment_offsets[0] > bytes.size()) return {};
   if (!read_jpeg_headers(bytes.first(segment_offsets[0]), headers_)) return {};
   if (headers_.component_count != kComponents || !is_ycbcr(headers_) || !make_tables()) return {};
   const int columns = headers_.columns(), interval = headers_.restart_interval;
   const int mcu_count = columns * headers_.rows();
-  if (interval == 0 || columns % interval != 0 || rect.right > headers_.width || rect.bottom > headers_.height) return {};
+  if (interval == 0 || columns % interval != 0 || size != PictureSize{headers_.width, headers_.height}) return {};
   if (segment_offsets.size() != static_cast<std::size_t>(mcu_count / interval)) return {};
 
   TableList tables{};

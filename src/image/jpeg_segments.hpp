@@ -18,11 +18,12 @@ namespace ssd {
 // Not thread safe: keeps its tables.
 class SegmentDecoder {
  public:
-  // The pixels of `rect` as libjpeg decodes them. Nothing (no pixels in the view) for other files, an index of
-  // segments that does not fit, and damaged data in what it has to read: libjpeg knows what to make of them.
+  // The pixels of `rect`, a rectangle of a raster of this size, as libjpeg decodes them. Nothing (no pixels in the
+  // view) for other files, another size, an index of segments that does not fit, and damaged data in what has to
+  // be read: libjpeg knows what to make of them.
   // Reads nothing outside `bytes`, whatever they hold. The view is of `buffer`.
   RgbView decode(std::span<const std::byte> bytes, std::span<const std::uint32_t> segment_offsets,
-                 const PixelRect& rect, std::vector<std::uint8_t>& buffer);
+                 const PictureSize& size, const PixelRect& rect, std::vector<std::uint8_t>& buffer);
 
  private:
   bool make_tables();

@@ -51,19 +51,19 @@ RgbImage apply_orientation(const RgbImage& stored, int orientation) {
   return upright;
 }
 
-PixelRect stored_rect(const PixelRect& upright, int orientation, int width, int height) {
+PictureSize stored_size(const PictureSize& upright, int orientation) {
+  return turn_of(orientation).is_transposed ? PictureSize{upright.height, upright.width} : upright;
+}
+
+PixelRect stored_rect(const PixelRect& rect, int orientation, const PictureSize& upright) {
   const Turn turn = turn_of(orientation);
-  PixelRect rect = upright;
-  if (turn.is_transposed) rect = {upright.top, upright.left, upright.bottom, upright.right};
-  const int stored_width = turn.is_transposed ? height : width;
-  const int stored_height = turn.is_transposed ? width : height;
-  if (turn.is_mirrored_x) {
-    rect = {stored_width - rect.right, rect.top, stored_width - rect.left, rect.bottom};
-  }
-  if (turn.is_mirrored_y) {
-    rect = {rect.left, stored_height - rect.bottom, rect.right, stored_height - rect.top};
-  }
-  return rect;
+  const PictureSize size = stored_size(upright, orientation);
+  PixelRect stored = rect;
+  if (turn.is_transposed) stored = {rect.top, rect.left, rect.bottom, rect.right};
+  if (turn.is_mirrored_x) stored = {size.width - stored.right, stored.top, size.width - stored.left, stored.bottom};
+  if (turn.is_mirrored_y)
+    stored = {stored.left, size.height - stored.bottom, stored.right, size.height - stored.top};
+  return stored;
 }
 
 }  // namespace ssd

@@ -12,7 +12,8 @@ RgbImage apply_orientation(const RgbImage& stored, int orientation);
 // The same into memory that is used again. The view is of `buffer`.
 RgbView apply_orientation(const RgbView& stored, int orientation, std::vector<std::uint8_t>& buffer);
 
-// Where a rectangle of the upright picture of width x height pixels lies in the stored raster.
-PixelRect stored_rect(const PixelRect& upright, int orientation, int width, int height);
+// The stored raster of an upright picture, and where a rectangle of the picture lies in it.
+PictureSize stored_size(const PictureSize& upright, int orientation);
+PixelRect stored_rect(const PixelRect& rect, int orientation, const PictureSize& upright);
 
 }  // namespace ssd

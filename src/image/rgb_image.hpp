@@ -23,6 +23,12 @@ struct RgbView {
 
 RgbView view_of(const RgbImage& image);
 
+struct PictureSize {
+  int width = 0;  // pixels
+  int height = 0;
+  friend bool operator==(const PictureSize&, const PictureSize&) = default;
+};
+
 // A rectangle of whole pixels: right and bottom are the first column and row outside.
 struct PixelRect {
   int left = 0;
@@ -33,7 +39,7 @@ struct PixelRect {
 };
 
 // Throws ContractError for an empty rectangle or one that leaves the picture.
-void expect_inside(const PixelRect& rect, int width, int height);
+void expect_inside(const PixelRect& rect, const PictureSize& size);
 RgbView crop_of(const RgbView& view, const PixelRect& rect);
 
 // Memory for pixels that is used again: grows, and never clears what it has. Gives `bytes` of it.

@@ -69,17 +69,18 @@ bool expect_cuts(const fs::path& path, int rectangles) {
   RgbImage whole;
   const int warnings = JpegDecoder().decode(source, whole);
   const auto anew = JpegTranscoder().transcode(source, whole, warnings);
+  const PictureSize size{whole.width, whole.height};
   JpegCropDecoder decoder;
   RandomStream random(1, RandomPurpose::test, 0, whole.pixels.size());
   for (int i = 0; i < rectangles; ++i) {
     const PixelRect rect = draw_rect(random, whole.width, whole.height);
     const auto expected = pixels_of(crop_of(view_of(whole), rect));
-    EXPECT_TRUE(pixels_of(decoder.decode(source, {}, rect)) == expected) << "as it is: " << text_of_rect(rect);
+    EXPECT_TRUE(pixels_of(decoder.decode(source, {}, size, rect)) == expected) << "as it is: " << text_of_rect(rect);
     if (anew.outcome != Transcoding::done) continue;
-    EXPECT_TRUE(pixels_of(decoder.decode(anew.bytes, index_of(anew), rect)) == expected)
+    EXPECT_TRUE(pixels_of(decoder.decode(anew.bytes, index_of(anew), size, rect)) == expected)
         << "restart segments: " << text_of_rect(rect);
     SplicedJpeg spliced;
-    EXPECT_TRUE(splice_jpeg(anew.bytes, index_of(anew), rect, spliced));
+    EXPECT_TRUE(splice_jpeg(anew.bytes, index_of(anew), size, rect, spliced));
   }
   return anew.outcome == Transcoding::done;
 }
