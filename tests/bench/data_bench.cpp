@@ -110,7 +110,9 @@ class Bench {
     std::size_t images = 0;
     for (int pass = 0; pass < passes; ++pass) images += found->second(pass);
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-    std::cout << fmt::format("{} {:.6f} {:.6f}", images, wall.count(), cpu_seconds() - cpu_start) << std::endl;
+    const double cpu = cpu_seconds() - cpu_start;
+    loader_.reset();
+    std::cout << fmt::format("{} {:.6f} {:.6f}", images, wall.count(), cpu) << std::endl;
   }
 
  private:
@@ -217,15 +219,14 @@ class Bench {
     };
     for (const int threads : {1, 2}) {
       cases_[fmt::format("loader {}", threads)] = [this, threads](int) {
-        auto& loader = loaders_[threads];
-        if (!loader) {
+        if (!loader_) {
           TrainLoaderOptions options;
           options.share.batch_size = kBatchSize;
           options.pipeline.threads = threads;
-          loader = std::make_unique<TrainLoader>(set_, options);
+          loader_ = std::make_unique<TrainLoader>(set_, options);
         }
         const std::size_t batches = (usable_.size() + kBatchSize - 1) / kBatchSize;
-        for (std::size_t i = 0; i < batches; ++i) (void)loader->next();
+        for (std::size_t i = 0; i < batches; ++i) (void)loader_->next();
         return batches * kBatchSize;
       };
     }
@@ -242,7 +243,7 @@ class Bench {
   JpegTranscoder transcoder_;
   Resizer resizer_;
   SampleMaker maker_;
-  std::map<int, std::unique_ptr<TrainLoader>> loaders_;
+  std::unique_ptr<TrainLoader> loader_;  // of the case at hand: no other may have its threads beside it
   Batch batch_;
   SampleBoxes boxes_;
   std::vector<std::byte> bytes_;
