@@ -62,6 +62,13 @@ bool equal(const std::vector<Category>& a, const std::vector<Category>& b) {
                     [](const Category& x, const Category& y) { return x.id == y.id && x.name == y.name; });
 }
 
+bool is_picture_whole(const ShardOnDisk& shard, std::size_t i, const ShardBytes& bytes,
+                      std::vector<std::byte>& buffer) {
+  buffer.resize(shard.data.jpeg_bytes[i]);
+  bytes.read(shard.jpeg_data_offset + shard.data.jpeg_offsets[i], buffer);
+  return crc32(buffer) == shard.data.jpeg_crc32s[i];
+}
+
 std::string describe_picture(const fs::path& path, std::int64_t image_id, const std::string& file_name,
                              std::uint64_t byte_offset) {
   return fmt::format("shard '{}': the picture of image {} ('{}') at byte {}", path.string(), image_id,

@@ -8,6 +8,7 @@
 
 #include "coco/annotations.hpp"
 #include "record/manifest.hpp"
+#include "record/shard_bytes.hpp"
 #include "record/shard_file.hpp"
 
 namespace ssd {
@@ -19,6 +20,10 @@ ShardOnDisk read_listed_shard(const std::filesystem::path& folder, const Manifes
 
 std::vector<Category> categories_of(const ShardData& data);
 bool equal(const std::vector<Category>& a, const std::vector<Category>& b);
+
+// Whether the bytes of image i's picture are those that were written (CRC-32); buffer is reused.
+bool is_picture_whole(const ShardOnDisk& shard, std::size_t i, const ShardBytes& bytes,
+                      std::vector<std::byte>& buffer);
 
 // "shard 'x.h5': the picture of image 7 ('a.jpg') at byte 4096": how messages name a record.
 std::string describe_picture(const std::filesystem::path& path, std::int64_t image_id,
