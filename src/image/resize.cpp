@@ -20,6 +20,10 @@ namespace {
 constexpr int kWeightOne = 1 << 16;
 constexpr int kFewTaps = 6;
 
+// Output rows that go on to their colours together: what the horizontal pass has just written pixel by pixel cannot
+// yet be read again in whole vectors.
+constexpr int kRowsTogether = 8;
+
 constexpr std::uint16_t upper_half(std::uint16_t a, std::uint16_t b) {
   return static_cast<std::uint16_t>((std::uint32_t{a} * b) >> 16);
 }
@@ -124,11 +128,12 @@ struct Columns {
 
 // Writes one byte behind the row.
 template <int kVectors>
-SSD_INLINE void mix_columns_of(const std::uint16_t* row, const Columns& columns, std::uint8_t* out) {
-  std::ptrdiff_t column = columns.step > 0 ? 0 : columns.count - 1;
-  for (int i = 0; i < columns.count; ++i, column += columns.step, out += 3) {
-    const std::uint32_t pixel = mixed_pixel<kVectors>(row + std::ptrdiff_t{columns.first[column]} * 3,
-                                                      columns.weights + column * (kVectors * kLanes));
+SSD_INLINE void mix_columns_of(const std::uint16_t* row, const Columns columns, std::uint8_t* out) {
+  const std::ptrdiff_t start = columns.step > 0 ? 0 : columns.count - 1, step = columns.step;
+  const int* first = columns.first + start;
+  const std::uint16_t* weights = columns.weights + start * kVectors * kLanes;
+  for (int i = 0; i < columns.count; ++i, first += step, weights += step * kVectors * kLanes, out += 3) {
+    const std::uint32_t pixel = mixed_pixel<kVectors>(row + std::ptrdiff_t{*first} * 3, weights);
     for (int byte = 0; byte < 4; ++byte) out[byte] = static_cast<std::uint8_t>(pixel >> 8 * byte);
   }
 }
@@ -230,19 +235,27 @@ void Resizer::resize(const RgbView& source, int width, int height, std::uint8_t*
   rows_.resize(static_cast<std::size_t>(vertical_.tap_count));
   row_.resize(static_cast<std::size_t>(source.width) * 3 + kLanes);  // vectors read beyond, with weights of 0
   const std::size_t out_bytes = static_cast<std::size_t>(width) * 3;
-  scaled_.resize(out_bytes + 1);
+  scaled_.resize(kRowsTogether * out_bytes + 1);
 
   const Columns columns{horizontal_.first.data(), spread_.data(), width, options.is_flipped ? -1 : 1};
-  for (int out_row = 0; out_row < height; ++out_row, out += out_bytes) {
-    mix_rows(source, out_row);
-    if (has_few_columns) {
-      const int vectors = (horizontal_.tap_count + kPixelsInVector - 1) / kPixelsInVector;
-      mix_few_columns(row_.data(), columns, vectors, scaled_.data());
-    } else {
-      mix_many_columns(row_.data(), horizontal_.weights.data(), horizontal_.tap_count, columns, scaled_.data());
+  for (int first = 0; first < height; first += kRowsTogether, out += kRowsTogether * out_bytes) {
+    const int count = std::min(kRowsTogether, height - first);
+    for (int i = 0; i < count; ++i) {
+      mix_rows(source, first + i);
+      std::uint8_t* scaled = scaled_.data() + static_cast<std::size_t>(i) * out_bytes;
+      if (has_few_columns) {
+        const int vectors = (horizontal_.tap_count + kPixelsInVector - 1) / kPixelsInVector;
+        mix_few_columns(row_.data(), columns, vectors, scaled);
+      } else {
+        mix_many_columns(row_.data(), horizontal_.weights.data(), horizontal_.tap_count, columns, scaled);
+      }
     }
-    std::copy_n(scaled_.data(), out_bytes, out);
-    if (options.color != nullptr) apply_color(*options.color, out, static_cast<std::size_t>(width));
+    const auto pixels = static_cast<std::size_t>(count) * static_cast<std::size_t>(width);
+    if (options.color != nullptr) {
+      apply_color(*options.color, scaled_.data(), pixels, out);
+    } else {
+      std::copy_n(scaled_.data(), pixels * 3, out);
+    }
   }
 }
 

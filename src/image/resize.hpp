@@ -21,7 +21,7 @@ struct ResizeOptions {
 class Resizer {
  public:
   // out: (height, width, 3), packed. Pixels outside the view are never read, so that a crop's edge is a
-  // picture's edge. The same as scaling, flip_horizontally and apply_color one after the other.
+  // picture's edge. The same as scaling, then a flip, then apply_color.
   void resize(const RgbView& source, int width, int height, std::uint8_t* out, const ResizeOptions& options = {});
 
  private:
@@ -43,7 +43,7 @@ class Resizer {
   std::vector<const std::uint8_t*> rows_;  // that make one output row
   std::vector<std::uint32_t> sums_;        // of a row made of many
   std::vector<std::uint16_t> row_;         // that row, of the source's width, in 1/256 of a level
-  std::vector<std::uint8_t> scaled_;       // that row, of the output's width
+  std::vector<std::uint8_t> scaled_;       // some rows of the output, before they are coloured
 };
 
 }  // namespace ssd
