@@ -33,9 +33,25 @@ std::uint8_t* pixels_of(const Batch& batch, std::size_t sample) {
 
 }  // namespace
 
-void SampleMaker::read(const Record& record) {
-  set_->read_jpeg(record, jpeg_);
+RgbView SampleMaker::picture_of(std::uint32_t index, const PixelRect& rect) {
+  const Record& record = set_->records()[index];
+  if (cache_ != nullptr) {
+    if (const RgbImage* picture = cache_->find(index)) return crop_of(view_of(*picture), rect);
+  }
+  set_->read_jpeg(record, jpeg_);  // these two name the record themselves
   set_->read_restarts(record, restarts_);
+  RgbView view;
+  with_name(record, index, [&] {
+    const PictureSize size{record.width, record.height};
+    if (cache_ != nullptr && cache_->has_room(size)) {
+      const RgbView whole = decode(record, {0, 0, size.width, size.height});
+      cache_->add(index, whole);
+      view = crop_of(whole, rect);
+    } else {
+      view = decode(record, rect);
+    }
+  });
+  return view;
 }
 
 RgbView SampleMaker::decode(const Record& record, const PixelRect& rect) {
@@ -49,18 +65,18 @@ RgbView SampleMaker::decode(const Record& record, const PixelRect& rect) {
 void SampleMaker::make_training(Batch& batch, std::size_t sample, std::uint64_t seed, CrowdBoxes crowd,
                                 const AugmentationOptions& options, SampleBoxes& boxes) {
   const Record& record = describe(*set_, batch, sample);
-  read(record);
-  with_name(record, batch.record_indices[sample], [&] {
-    training_boxes(*set_, record, crowd, boxes);
-    RandomStream random(seed, RandomPurpose::augmentation, batch.epoch,
-                        static_cast<std::uint64_t>(record.image_id.value()));
-    const Augmentation drawn = draw_augmentation(boxes.ltrb, options, random);
+  training_boxes(*set_, record, crowd, boxes);
+  RandomStream random(seed, RandomPurpose::augmentation, batch.epoch,
+                      static_cast<std::uint64_t>(record.image_id.value()));
+  const Augmentation drawn = draw_augmentation(boxes.ltrb, options, random);
 
-    const ColorTransform color = color_transform(drawn.color);
-    resizer_.resize(decode(record, pixel_rect(drawn.crop, record.width, record.height)), kInputSide, kInputSide,
-                    pixels_of(batch, sample), {drawn.is_flipped, &color});
-    crop_boxes(drawn.crop, boxes);
-    if (drawn.is_flipped) flip_boxes(boxes);
+  const PixelRect rect = pixel_rect(drawn.crop, record.width, record.height);
+  const ColorTransform color = color_transform(drawn.color);
+  resizer_.resize(picture_of(batch.record_indices[sample], rect), kInputSide, kInputSide, pixels_of(batch, sample),
+                  {drawn.is_flipped, &color});
+  crop_boxes(drawn.crop, boxes);
+  if (drawn.is_flipped) flip_boxes(boxes);
+  with_name(record, batch.record_indices[sample], [&] {
     matcher_.match(boxes.ltrb,
                    std::span(batch.matched_box).subspan(sample * kDefaultBoxCount, kDefaultBoxCount));
   });
@@ -73,11 +89,8 @@ void SampleMaker::make_evaluation(Batch& batch, std::size_t sample) {
     if (batch.states[sample] == SampleState::real) batch.states[sample] = SampleState::bad;
     return;
   }
-  read(record);
-  with_name(record, batch.record_indices[sample], [&] {
-    resizer_.resize(decode(record, {0, 0, record.width, record.height}), kInputSide, kInputSide,
-                    pixels_of(batch, sample));
-  });
+  resizer_.resize(picture_of(batch.record_indices[sample], {0, 0, record.width, record.height}), kInputSide,
+                  kInputSide, pixels_of(batch, sample));
 }
 
 }  // namespace ssd

@@ -8,6 +8,7 @@
 #include "boxes/match.hpp"
 #include "data/augmentation.hpp"
 #include "data/batch.hpp"
+#include "data/decoded_cache.hpp"
 #include "data/training_boxes.hpp"
 #include "image/jpeg_crop.hpp"
 #include "image/resize.hpp"
@@ -17,8 +18,8 @@ namespace ssd {
 
 class SampleMaker {
  public:
-  // The set must outlive the maker.
-  explicit SampleMaker(const ShardSet& set) : set_(&set) {}
+  // The set and the cache, which may be none, must outlive the maker. The samples are the same with any cache.
+  explicit SampleMaker(const ShardSet& set, DecodedCache* cache = nullptr) : set_(&set), cache_(cache) {}
 
   // Fill row `sample` of the batch from its record_indices; the boxes of a training sample go into `boxes`.
   // Randomness depends on (seed, batch.epoch, image id) alone.
@@ -28,11 +29,12 @@ class SampleMaker {
   void make_evaluation(Batch& batch, std::size_t sample);
 
  private:
-  void read(const Record& record);  // names the record where it throws
-  // A rectangle of the upright picture of the record that was read.
+  // A rectangle of the record's upright picture, good until the next call. Names the record where it throws.
+  RgbView picture_of(std::uint32_t index, const PixelRect& rect);
   RgbView decode(const Record& record, const PixelRect& rect);
 
   const ShardSet* set_;
+  DecodedCache* cache_;
   JpegCropDecoder decoder_;
   Resizer resizer_;
   BoxMatcher matcher_;

@@ -77,7 +77,7 @@ double cpu_seconds() {
 class Bench {
  public:
   Bench(const std::filesystem::path& coco, const std::filesystem::path& shards)
-      : photos_(load_photos(coco)), set_(ShardSet::open(shards, Split::train)), maker_(set_) {
+      : photos_(load_photos(coco)), set_(ShardSet::open(shards, Split::train)), cache_(set_.records().size(), std::uint64_t{1} << 30), maker_(set_), caching_maker_(set_, &cache_) {
     add_image_cases();
     add_record_cases();
     add_sample_cases();
@@ -207,15 +207,19 @@ class Bench {
     batch_.image_sizes.resize(1);
     batch_.states.resize(1);
     batch_.matched_box.resize(kDefaultBoxCount);
-    cases_["sample"] = [this](int pass) {
-      batch_.epoch = static_cast<std::uint32_t>(pass);
-      for (const auto i : usable_) {
-        batch_.record_indices[0] = i;
-        maker_.make_training(batch_, 0, 1, CrowdBoxes::train_on, {}, boxes_);
-        normalise(batch_.images);
-      }
-      return usable_.size();
+    const auto samples_of = [this](SampleMaker& maker) {
+      return [this, &maker](int pass) {
+        batch_.epoch = static_cast<std::uint32_t>(pass);
+        for (const auto i : usable_) {
+          batch_.record_indices[0] = i;
+          maker.make_training(batch_, 0, 1, CrowdBoxes::train_on, {}, boxes_);
+          normalise(batch_.images);
+        }
+        return usable_.size();
+      };
     };
+    cases_["sample"] = samples_of(maker_);
+    cases_["cached sample"] = samples_of(caching_maker_);
     for (const int threads : {1, 2}) {
       cases_[fmt::format("loader {}", threads)] = [this, threads](int) {
         if (!loader_) {
@@ -241,7 +245,8 @@ class Bench {
   JpegCropDecoder crop_decoder_;
   JpegTranscoder transcoder_;
   Resizer resizer_;
-  SampleMaker maker_;
+  DecodedCache cache_;
+  SampleMaker maker_, caching_maker_;
   std::unique_ptr<TrainLoader> loader_;  // of the case at hand: no other may have its threads beside it
   Batch batch_;
   SampleBoxes boxes_;
