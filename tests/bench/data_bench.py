@@ -89,6 +89,27 @@ def h5py_cases(shards: Path, folder: Path) -> dict[str, Callable[[], Timing]]:
             "h5py vlen": timed(lambda i: variable[i])}
 
 
+def settled(run: Callable[[], Timing]) -> Timing:
+    """Runs a case, and waits until what it has started in the background (loaders fill their queues) is at rest."""
+    timing = run()
+    ticks = -1.0
+    while ticks != (ticks := busy_ticks()):
+        time.sleep(.1)
+    return timing
+
+
+def busy_ticks() -> float:
+    """CPU time of this process' threads and children, in ticks of the kernel, but for the polling itself."""
+    ticks = 0
+    for stat in [*Path("/proc/self/task").glob("*/stat"), *Path(f"/proc/self/task/{os.getpid()}").glob("children")]:
+        if stat.name == "children":
+            for child in stat.read_text().split():
+                ticks += sum(map(int, Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13]))
+        elif stat.parent.name != str(os.getpid()):
+            ticks += sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13]))
+    return ticks
+
+
 # Row, what it says, the slower case, the faster case, the goal for their ratio, threads.
 ROWS = [
     ("D1", "full decode / parts of photos", "decode", "crop parts", 1.55, 1),
@@ -129,20 +150,14 @@ def main() -> None:
             cases |= peer_cases([1, 2])
         if any(name.startswith("h5py") for name in wanted):
             cases |= h5py_cases(args.shards, Path(folder))
-        chosen = {name: cases.get(name) or ours.case(name) for name in sorted(wanted)}
-        times: dict[str, list[Timing]] = {name: [] for name in chosen}
-        for turn in range(args.repeats + 1):  # the first warms up
-            for name, run in chosen.items():
-                timing = run()
-                if turn > 0:
-                    times[name].append(timing)
-
-    def median(name: str, threads: int) -> float:
-        return statistics.median(timing[0 if threads > 1 else 1] for timing in times[name])
-    print(f"{'':3} {'ms an image':36} {'other':>8} {'here':>8} {'ratio':>7} {'goal':>6}")
-    for row, text, slower, faster, goal, threads in rows:
-        other, here = median(slower, threads), median(faster, threads)
-        print(f"{row:3} {text:36} {other:8.4f} {here:8.4f} {other / here:7.2f} {goal or '':>6}")
+        chosen = {name: cases.get(name) or ours.case(name) for name in wanted}
+        print(f"{'':3} {'ms an image':36} {'other':>8} {'here':>8} {'ratio':>7} {'goal':>6}")
+        for row, text, slower, faster, goal, threads in rows:
+            # The two in turn; the first turn warms up.
+            turns = [[settled(chosen[name])[0 if threads > 1 else 1] for name in (slower, faster)]
+                     for _ in range(args.repeats + 1)][1:]
+            other, here = (statistics.median(times) for times in zip(*turns))
+            print(f"{row:3} {text:36} {other:8.4f} {here:8.4f} {other / here:7.2f} {goal or '':>6}", flush=True)
 
 
 if __name__ == "__main__":
