@@ -49,7 +49,10 @@ class SplitPacker {
  public:
   SplitPacker(const SplitSource& source, const PreprocessOptions& options, const MpiComm& world)
       : options_(options), world_(world), name_(split_name(source.split)) {
-    run_in_agreement(world_, [&] { read_time_ = time_of(source), source_ = read_source_set(source); });
+    run_in_agreement(world_, [&] {
+      read_time_ = time_of(source);
+      source_ = read_source_set(source);
+    });
   }
 
   void run() {

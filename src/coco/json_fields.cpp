@@ -1,9 +1,9 @@
 #include "coco/json_fields.hpp"
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 
+#include "coco/json_without_masks.hpp"
 #include "core/error.hpp"
 
 namespace ssd {
@@ -37,20 +37,16 @@ constexpr double kLargestWholeDouble =
 
 void read_json_file(const std::filesystem::path& path,
                     const std::function<void(simdjson::ondemand::document&)>& read) {
-  errno = 0;
-  simdjson::padded_string json;
-  if (const auto error = simdjson::padded_string::load(path.string()).get(json); error != simdjson::SUCCESS) {
-    throw system_error("read", path.string(), errno != 0 ? errno : EIO);
-  }
+  const auto json = read_json_without_masks(path);
   try {
     simdjson::ondemand::parser parser;
-    auto document = parser.iterate(json).value();
+    auto document = parser.iterate(json.view()).value();
     read(document);
     const bool at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
     SSD_VALIDATE(at_end, "'{}' is not valid JSON: something follows its end; write it again", path.string());
   } catch (const simdjson::simdjson_error& error) {
     throw Error(fmt::format("'{}' is not valid JSON or is cut off ({} bytes: {}); download or write it again",
-                            path.string(), json.size(), simdjson::error_message(error.error())));
+                            path.string(), json.file_bytes, simdjson::error_message(error.error())));
   }
 }
 

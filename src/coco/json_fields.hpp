@@ -17,7 +17,8 @@ namespace ssd {
 
 using JsonValue = simdjson::ondemand::value;
 
-// Opens and parses the file, calls read on the document and checks that nothing follows it.
+// Opens and parses the file, calls read on the document and checks that nothing follows it. The values of
+// members named "segmentation" are 0 in it (coco/json_without_masks.hpp).
 // Throws Error where the file cannot be read or is not JSON.
 void read_json_file(const std::filesystem::path& path,
                     const std::function<void(simdjson::ondemand::document&)>& read);

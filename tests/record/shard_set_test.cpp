@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 #include <type_traits>
 
@@ -432,6 +433,37 @@ TEST_F(ShardSetTest, opening_leaves_one_descriptor_a_shard_and_a_refusal_none) {
 }
 
 // A file-size limit stands for a full disk: write fails in the middle of the file.
+// Pictures of one size and other content, more of them than 32 bits count where SSD_TEST_LONG is set.
+TEST_F(ShardSetTest, T4_08_a_shard_larger_than_any_single_write_is_read_back) {
+  const std::size_t picture_bytes = std::size_t{100} << 20;
+  const std::size_t count = std::getenv("SSD_TEST_LONG") != nullptr ? 43 : 1;  // 4.2 GiB
+  auto made = made_records(1)[0];
+  made.jpeg.resize(picture_bytes);
+  {
+    SetFolder folder(path, Split::train);
+    Manifest manifest{Split::train, std::string(32, 'a'), {}, {}};
+    ShardWriter writer({Split::train, 0, 1, manifest.set_identity, "{}"}, made_categories(),
+                       count * picture_bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::fill(made.jpeg.begin(), made.jpeg.end(), static_cast<std::byte>(i + 1));
+      writer.add(made.record, made.jpeg);
+    }
+    manifest.shards.push_back(writer.close(folder.temporary_path(0, 1)));
+    manifest.set_digest = set_digest_of(manifest).hex();
+    folder.publish(manifest.shards, manifest_text(manifest, nlohmann::ordered_json::object()));
+  }
+  const auto set = ShardSet::open(path, Split::train);
+  ASSERT_EQ(set.records().size(), count);
+  std::vector<std::byte> jpeg;
+  for (std::size_t i = 0; i < count; ++i) {
+    set.read_jpeg(set.records()[i], jpeg);
+    EXPECT_EQ(jpeg.size(), picture_bytes);
+    EXPECT_TRUE(std::all_of(jpeg.begin(), jpeg.end(), [&](auto b) {
+      return b == static_cast<std::byte>(i + 1);
+    })) << i;
+  }
+}
+
 TEST_F(ShardSetTest, T4_09_a_write_that_fails_is_an_error_with_the_systems_reason) {
   const auto child = ::fork();
   if (child == 0) {
