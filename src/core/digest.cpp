@@ -1,16 +1,15 @@
 #include "core/digest.hpp"
 
 #include <fmt/format.h>
+#include <isa-l/crc.h>
 #include <xxhash.h>
-#include <zlib.h>
 
 #include <new>
 
 namespace ssd {
 
 std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t start) {
-  return static_cast<std::uint32_t>(
-      ::crc32_z(start, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+  return ::crc32_gzip_refl(start, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
 std::string Digest::hex() const {

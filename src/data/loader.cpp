@@ -28,11 +28,12 @@ std::uint64_t validated_start(const TrainLoaderOptions& options, std::uint64_t i
 
 // A function for each thread with a maker of its own. (std::function wants what it holds to be copyable.)
 template <class Make>
-std::vector<BatchPipeline::Fill> make_fills(const ShardSet& set, int threads, const Make& make) {
+std::vector<BatchPipeline::Fill> make_fills(const ShardSet& set, DecodedCache* cache, int threads,
+                                            const Make& make) {
   std::vector<BatchPipeline::Fill> fills;
   for (int i = 0; i < threads; ++i) {
     fills.emplace_back(
-        [make, maker = std::make_shared<SampleMaker>(set)](
+        [make, maker = std::make_shared<SampleMaker>(set, cache)](
             Batch& batch, std::size_t sample, SampleBoxes& boxes) { make(*maker, batch, sample, boxes); });
   }
   return fills;
@@ -52,11 +53,14 @@ std::vector<std::uint32_t> evaluation_records(const ShardSet& set, EvaluationRec
 
 TrainLoader::TrainLoader(const ShardSet& set, const TrainLoaderOptions& options)
     : sampler_(validated_usable_records(set, options), options.share, options.seed),
+      cache_(options.decoded_cache_bytes == 0
+                 ? nullptr
+                 : std::make_unique<DecodedCache>(set.records().size(), options.decoded_cache_bytes)),
       epoch_(options.start_epoch),
       iteration_(validated_start(options, sampler_.iterations_per_epoch())),
       pipeline_(
           options.share.batch_size, kDefaultBoxCount, [this](Batch& batch) { return plan(batch); },
-          make_fills(set, options.pipeline.threads,
+          make_fills(set, cache_.get(), options.pipeline.threads,
                      [seed = options.seed, crowd = options.crowd, augmentation = options.augmentation](
                          SampleMaker& maker, Batch& batch, std::size_t sample, SampleBoxes& boxes) {
                        maker.make_training(batch, sample, seed, crowd, augmentation, boxes);
@@ -84,7 +88,7 @@ EvaluationLoader::EvaluationLoader(const ShardSet& set, const EvaluationLoaderOp
     : sampler_(evaluation_records(set, options.records), options.share),
       pipeline_(
           options.share.batch_size, 0, [this](Batch& batch) { return plan(batch); },
-          make_fills(set, options.pipeline.threads,
+          make_fills(set, nullptr, options.pipeline.threads,
                      [](SampleMaker& maker, Batch& batch, std::size_t sample, SampleBoxes&) {
                        maker.make_evaluation(batch, sample);
                      }),

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "data/augmentation.hpp"
+#include "data/decoded_cache.hpp"
 #include "data/pipeline.hpp"
 #include "data/sampler.hpp"
 #include "data/training_boxes.hpp"
@@ -23,6 +25,7 @@ struct TrainLoaderOptions {
   // Where to begin: a run that goes on from here gets the batches it would have got without the break.
   std::uint32_t start_epoch = 0;
   std::uint64_t start_iteration = 0;  // iterations_per_epoch() stands for the next epoch's first
+  std::uint64_t decoded_cache_bytes = 0;  // of decoded pictures kept in memory; 0: none
   PipelineOptions pipeline;
 };
 
@@ -39,10 +42,14 @@ class TrainLoader {
   // Rethrows the Error of a sample that failed, which names shard, record and image.
   LoadedBatch next();
 
+  // Of decoded pictures; null where the options ask for none.
+  DecodedCache* cache() const { return cache_.get(); }
+
  private:
   bool plan(Batch& batch);
 
   TrainSampler sampler_;
+  std::unique_ptr<DecodedCache> cache_;
   std::uint32_t epoch_;
   std::uint64_t iteration_;
   BatchPipeline pipeline_;  // last: its threads end before the rest goes

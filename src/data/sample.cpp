@@ -4,7 +4,7 @@
 
 #include "boxes/constants.hpp"
 #include "core/error.hpp"
-#include "image/color.hpp"
+#include "image/orientation.hpp"
 
 namespace ssd {
 namespace {
@@ -15,8 +15,8 @@ void with_name(const Record& record, std::uint32_t index, const Work& work) {
   try {
     work();
   } catch (const std::exception& error) {
-    throw Error(fmt::format("record {} (shard {}, image id {}, '{}'): {}", index, record.shard,
-                            record.image_id.value(), record.file_name, error.what()));
+    throw Error(fmt::format("record {} (shard {}, image id {}, '{}'): {}; run ssd_preprocess again", index,
+                            record.shard, record.image_id.value(), record.file_name, error.what()));
   }
 }
 
@@ -33,37 +33,50 @@ std::uint8_t* pixels_of(const Batch& batch, std::size_t sample) {
 
 }  // namespace
 
-const RgbImage& SampleMaker::decode_upright(const Record& record) {
-  decoder_.decode(jpeg_, stored_);
-  const bool is_turned = record.orientation != 1;
-  if (is_turned) upright_ = apply_orientation(stored_, record.orientation);
-  const RgbImage& image = is_turned ? upright_ : stored_;
-  SSD_VALIDATE(image.width == record.width && image.height == record.height,
-               "the picture has {}x{} pixels, its record says {}x{}; run ssd_preprocess again", image.width,
-               image.height, record.width, record.height);
-  return image;
+RgbView SampleMaker::picture_of(std::uint32_t index, const PixelRect& rect) {
+  const Record& record = set_->records()[index];
+  if (cache_ != nullptr) {
+    if (const RgbImage* picture = cache_->find(index)) return crop_of(view_of(*picture), rect);
+  }
+  set_->read_jpeg(record, jpeg_);  // these two name the record themselves
+  set_->read_restarts(record, restarts_);
+  RgbView view;
+  with_name(record, index, [&] {
+    const PictureSize size{record.width, record.height};
+    if (cache_ != nullptr && cache_->has_room(size)) {
+      const RgbView whole = decode(record, {0, 0, size.width, size.height});
+      cache_->add(index, whole);
+      view = crop_of(whole, rect);
+    } else {
+      view = decode(record, rect);
+    }
+  });
+  return view;
+}
+
+RgbView SampleMaker::decode(const Record& record, const PixelRect& rect) {
+  const PictureSize upright{record.width, record.height};
+  const RgbView view = decoder_.decode(jpeg_, {record.restart_interval, restarts_},
+                                       stored_size(upright, record.orientation),
+                                       stored_rect(rect, record.orientation, upright));
+  return record.orientation == 1 ? view : apply_orientation(view, record.orientation, upright_);
 }
 
 void SampleMaker::make_training(Batch& batch, std::size_t sample, std::uint64_t seed, CrowdBoxes crowd,
                                 const AugmentationOptions& options, SampleBoxes& boxes) {
   const Record& record = describe(*set_, batch, sample);
-  set_->read_jpeg(record, jpeg_);  // names the record itself
-  with_name(record, batch.record_indices[sample], [&] {
-    training_boxes(*set_, record, crowd, boxes);
-    RandomStream random(seed, RandomPurpose::augmentation, batch.epoch,
-                        static_cast<std::uint64_t>(record.image_id.value()));
-    const Augmentation drawn = draw_augmentation(boxes.ltrb, options, random);
+  training_boxes(*set_, record, crowd, boxes);
+  RandomStream random(seed, RandomPurpose::augmentation, batch.epoch,
+                      static_cast<std::uint64_t>(record.image_id.value()));
+  const Augmentation drawn = draw_augmentation(boxes.ltrb, options, random);
 
-    const RgbView view = view_of(decode_upright(record));
-    std::uint8_t* out = pixels_of(batch, sample);
-    resizer_.resize(crop_of(view, pixel_rect(drawn.crop, view.width, view.height)), kInputSide, kInputSide,
-                    out);
-    crop_boxes(drawn.crop, boxes);
-    if (drawn.is_flipped) {
-      flip_horizontally(out, kInputSide, kInputSide);
-      flip_boxes(boxes);
-    }
-    apply_color(color_transform(drawn.color), out, std::size_t{kInputSide} * kInputSide);
+  const PixelRect rect = pixel_rect(drawn.crop, record.width, record.height);
+  const ColorTransform color = color_transform(drawn.color);
+  resizer_.resize(picture_of(batch.record_indices[sample], rect), kInputSide, kInputSide, pixels_of(batch, sample),
+                  {drawn.is_flipped, &color});
+  crop_boxes(drawn.crop, boxes);
+  if (drawn.is_flipped) flip_boxes(boxes);
+  with_name(record, batch.record_indices[sample], [&] {
     matcher_.match(boxes.ltrb,
                    std::span(batch.matched_box).subspan(sample * kDefaultBoxCount, kDefaultBoxCount));
   });
@@ -76,10 +89,8 @@ void SampleMaker::make_evaluation(Batch& batch, std::size_t sample) {
     if (batch.states[sample] == SampleState::real) batch.states[sample] = SampleState::bad;
     return;
   }
-  set_->read_jpeg(record, jpeg_);
-  with_name(record, batch.record_indices[sample], [&] {
-    resizer_.resize(view_of(decode_upright(record)), kInputSide, kInputSide, pixels_of(batch, sample));
-  });
+  resizer_.resize(picture_of(batch.record_indices[sample], {0, 0, record.width, record.height}), kInputSide,
+                  kInputSide, pixels_of(batch, sample));
 }
 
 }  // namespace ssd

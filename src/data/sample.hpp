@@ -1,5 +1,5 @@
-// Makes one sample of a batch out of a record: reads, decodes, turns upright, crops, resizes, flips, colours,
-// matches. One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
+// Makes one sample of a batch out of a record: reads, decodes what the crop needs, turns it upright, resizes, flips,
+// colours, matches. One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 #include "boxes/match.hpp"
 #include "data/augmentation.hpp"
 #include "data/batch.hpp"
+#include "data/decoded_cache.hpp"
 #include "data/training_boxes.hpp"
-#include "image/jpeg.hpp"
+#include "image/jpeg_crop.hpp"
 #include "image/resize.hpp"
 #include "record/shard_set.hpp"
 
@@ -17,8 +18,8 @@ namespace ssd {
 
 class SampleMaker {
  public:
-  // The set must outlive the maker.
-  explicit SampleMaker(const ShardSet& set) : set_(&set) {}
+  // The set and the cache, which may be none, must outlive the maker. The samples are the same with any cache.
+  explicit SampleMaker(const ShardSet& set, DecodedCache* cache = nullptr) : set_(&set), cache_(cache) {}
 
   // Fill row `sample` of the batch from its record_indices; the boxes of a training sample go into `boxes`.
   // Randomness depends on (seed, batch.epoch, image id) alone.
@@ -28,15 +29,18 @@ class SampleMaker {
   void make_evaluation(Batch& batch, std::size_t sample);
 
  private:
-  const RgbImage& decode_upright(const Record& record);  // of jpeg_
+  // A rectangle of the record's upright picture, good until the next call. Names the record where it throws.
+  RgbView picture_of(std::uint32_t index, const PixelRect& rect);
+  RgbView decode(const Record& record, const PixelRect& rect);
 
   const ShardSet* set_;
-  JpegDecoder decoder_;
+  DecodedCache* cache_;
+  JpegCropDecoder decoder_;
   Resizer resizer_;
   BoxMatcher matcher_;
   std::vector<std::byte> jpeg_;
-  RgbImage stored_;
-  RgbImage upright_;
+  std::vector<std::uint32_t> restarts_;
+  std::vector<std::uint8_t> upright_;  // pixels of pictures that are stored turned
 };
 
 }  // namespace ssd

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "core/error.hpp"
+#include "core/vector_clones.hpp"
 
 namespace ssd {
 namespace {
@@ -36,20 +37,18 @@ std::int32_t fixed_point(double value) {
   return static_cast<std::int32_t>(std::lround(value * (1 << kFractionBits)));
 }
 
-__attribute__((target_clones("avx2", "default"))) void apply_fixed_point(const std::int32_t* m,
-                                                                         std::int32_t offset,
-                                                                         std::uint8_t* pixels,
-                                                                         std::size_t count) {
+SSD_VECTOR_CLONES void apply_fixed_point(const std::int32_t* m, std::int32_t offset, const std::uint8_t* levels,
+                                         std::size_t count, std::uint8_t* __restrict out) {
   const std::int32_t m00 = m[0], m01 = m[1], m02 = m[2], m10 = m[3], m11 = m[4], m12 = m[5];
   const std::int32_t m20 = m[6], m21 = m[7], m22 = m[8];
   for (std::size_t i = 0; i < count; ++i) {
-    const std::int32_t r = pixels[3 * i], g = pixels[3 * i + 1], b = pixels[3 * i + 2];
+    const std::int32_t r = levels[3 * i], g = levels[3 * i + 1], b = levels[3 * i + 2];
     const std::int32_t red = (m00 * r + m01 * g + m02 * b + offset) >> kFractionBits;
     const std::int32_t green = (m10 * r + m11 * g + m12 * b + offset) >> kFractionBits;
     const std::int32_t blue = (m20 * r + m21 * g + m22 * b + offset) >> kFractionBits;
-    pixels[3 * i] = static_cast<std::uint8_t>(std::min(std::max(red, 0), 255));
-    pixels[3 * i + 1] = static_cast<std::uint8_t>(std::min(std::max(green, 0), 255));
-    pixels[3 * i + 2] = static_cast<std::uint8_t>(std::min(std::max(blue, 0), 255));
+    out[3 * i] = static_cast<std::uint8_t>(std::min(std::max(red, 0), 255));
+    out[3 * i + 1] = static_cast<std::uint8_t>(std::min(std::max(green, 0), 255));
+    out[3 * i + 2] = static_cast<std::uint8_t>(std::min(std::max(blue, 0), 255));
   }
 }
 
@@ -70,7 +69,7 @@ ColorTransform color_transform(const ColorChange& change) {
   return transform;
 }
 
-void apply_color(const ColorTransform& transform, std::uint8_t* pixels, std::size_t count) {
+void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count, std::uint8_t* out) {
   std::array<std::int32_t, 9> matrix{};
   for (std::size_t i = 0; i < 9; ++i) {
     const double coefficient = transform.matrix[i / 3][i % 3];
@@ -79,15 +78,7 @@ void apply_color(const ColorTransform& transform, std::uint8_t* pixels, std::siz
   }
   SSD_EXPECT(std::abs(transform.offset) <= kLargestCoefficient * 255);
   const std::int32_t half = 1 << (kFractionBits - 1);
-  apply_fixed_point(matrix.data(), fixed_point(transform.offset) + half, pixels, count);
-}
-
-void flip_horizontally(std::uint8_t* pixels, int width, int height) {
-  for (int row = 0; row < height; ++row) {
-    std::uint8_t* left = pixels + static_cast<std::ptrdiff_t>(row) * width * 3;
-    std::uint8_t* right = left + static_cast<std::ptrdiff_t>(width - 1) * 3;
-    for (; left < right; left += 3, right -= 3) std::swap_ranges(left, left + 3, right);
-  }
+  apply_fixed_point(matrix.data(), fixed_point(transform.offset) + half, levels, count, out);
 }
 
 }  // namespace ssd

@@ -51,21 +51,32 @@ struct JpegDecoder::State {
     return true;
   }
 
-  bool read_pixels(std::uint8_t* pixels) {
+  // The pixels of `part`, whose corners are those of iMCUs or of the picture.
+  bool read_pixels(const PixelRect& part, std::uint8_t* pixels) {
     if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = info.num_components == 4 ? JCS_CMYK : JCS_RGB;
     info.dct_method = JDCT_ISLOW;
     info.do_fancy_upsampling = TRUE;
     has_several_scans = jpeg_has_multiple_scans(&info);
     jpeg_start_decompress(&info);
-    const std::size_t row_bytes = std::size_t{info.output_width} * 3;
-    while (info.output_scanline < info.output_height) {
-      std::uint8_t* target = pixels + info.output_scanline * row_bytes;
+    auto left = static_cast<JDIMENSION>(part.left);
+    auto columns = static_cast<JDIMENSION>(part.right - part.left);
+    const auto top = static_cast<JDIMENSION>(part.top);
+    const auto bottom = static_cast<JDIMENSION>(part.bottom);
+    if (columns < info.output_width) jpeg_crop_scanline(&info, &left, &columns);
+    if (top > 0) jpeg_skip_scanlines(&info, top);
+    const std::size_t row_bytes = std::size_t{columns} * 3;
+    while (info.output_scanline < bottom) {
+      std::uint8_t* target = pixels + (info.output_scanline - top) * row_bytes;
       JSAMPROW row = info.num_components == 4 ? cmyk_row.data() : target;
       jpeg_read_scanlines(&info, &row, 1);
       if (info.num_components == 4) cmyk_to_rgb(target);
     }
-    jpeg_finish_decompress(&info);
+    if (bottom == info.output_height) {
+      jpeg_finish_decompress(&info);
+    } else {
+      jpeg_abort_decompress(&info);
+    }
     return true;
   }
 
@@ -96,6 +107,30 @@ struct JpegDecoder::State {
                  "a JPEG of {} components; 1 (gray), 3 (colour) or 4 (CMYK) are read", result.components);
     return result;
   }
+
+  // The least part of the picture that libjpeg can decode alone and that gives `rect` the pixels of the whole:
+  // whole iMCUs, and one more on each side where chroma is subsampled, because upsampling looks at neighbours.
+  PixelRect decodable_part(const PixelRect& rect) const {
+    const bool is_subsampled = info.max_h_samp_factor > 1 || info.max_v_samp_factor > 1;
+    const int margin = is_subsampled ? 1 : 0;
+    const auto down = [&](int place, int unit) { return std::max(place / unit - margin, 0) * unit; };
+    const auto up = [&](int place, int unit, int end) {
+      return std::min(((place + unit - 1) / unit + margin) * unit, end);
+    };
+    const int unit_x = info.max_h_samp_factor * DCTSIZE, unit_y = info.max_v_samp_factor * DCTSIZE;
+    const int width = static_cast<int>(info.image_width), height = static_cast<int>(info.image_height);
+    return {down(rect.left, unit_x), down(rect.top, unit_y), up(rect.right, unit_x, width),
+            up(rect.bottom, unit_y, height)};
+  }
+
+  RgbView read_part(const PixelRect& part, std::vector<std::uint8_t>& buffer) {
+    const int width = part.right - part.left, height = part.bottom - part.top;
+    const auto columns = static_cast<std::size_t>(width);
+    if (info.num_components == 4) cmyk_row.resize(columns * 4);
+    std::uint8_t* pixels = grown(buffer, columns * 3 * static_cast<std::size_t>(height));
+    SSD_VALIDATE(read_pixels(part, pixels), "a damaged JPEG: {}", message());
+    return {pixels, width, height, columns * 3};
+  }
 };
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
@@ -107,11 +142,20 @@ int JpegDecoder::decode(std::span<const std::byte> bytes, RgbImage& image) {
   const auto info = state_->open(bytes);
   image.width = info.width;
   image.height = info.height;
-  const auto width = static_cast<std::size_t>(info.width);
-  image.pixels.resize(width * static_cast<std::size_t>(info.height) * 3);
-  if (info.components == 4) state_->cmyk_row.resize(width * 4);
-  SSD_VALIDATE(state_->read_pixels(image.pixels.data()), "a damaged JPEG: {}", state_->message());
+  image.pixels.resize(static_cast<std::size_t>(info.width) * static_cast<std::size_t>(info.height) * 3);
+  state_->read_part({0, 0, info.width, info.height}, image.pixels);
   return static_cast<int>(state_->errors.base.num_warnings);
+}
+
+RgbView JpegDecoder::decode_rect(std::span<const std::byte> bytes, const PictureSize& size, const PixelRect& rect,
+                                 std::vector<std::uint8_t>& buffer) {
+  expect_inside(rect, size);
+  const auto info = state_->open(bytes);
+  SSD_VALIDATE(info.width == size.width && info.height == size.height, "a JPEG of {}x{} pixels, not of {}x{}",
+               info.width, info.height, size.width, size.height);
+  const PixelRect part = state_->decodable_part(rect);
+  return crop_of(state_->read_part(part, buffer), {rect.left - part.left, rect.top - part.top,
+                                                   rect.right - part.left, rect.bottom - part.top});
 }
 
 bool JpegDecoder::is_cut_off() const {
@@ -130,31 +174,6 @@ JpegInfo JpegDecoder::read_info(std::span<const std::byte> bytes) {
 
 JpegInfo read_jpeg_info(std::span<const std::byte> bytes) {
   return JpegDecoder().read_info(bytes);
-}
-
-RgbImage apply_orientation(const RgbImage& stored, int orientation) {
-  SSD_EXPECT(orientation >= 1 && orientation <= 8);
-  // EXIF 2.32, tag 0x0112: which side of the picture row 0 and column 0 of the stored raster are.
-  const bool is_transposed = orientation >= 5;
-  const bool is_mirrored_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-  const bool is_mirrored_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  RgbImage upright;
-  upright.width = is_transposed ? stored.height : stored.width;
-  upright.height = is_transposed ? stored.width : stored.height;
-  upright.pixels.resize(stored.pixels.size());
-  std::uint8_t* target = upright.pixels.data();
-  for (int y = 0; y < upright.height; ++y) {
-    for (int x = 0; x < upright.width; ++x, target += 3) {
-      int source_x = is_transposed ? y : x;
-      int source_y = is_transposed ? x : y;
-      if (is_mirrored_x) source_x = stored.width - 1 - source_x;
-      if (is_mirrored_y) source_y = stored.height - 1 - source_y;
-      const auto place = static_cast<std::size_t>(source_y) * static_cast<std::size_t>(stored.width) +
-                         static_cast<std::size_t>(source_x);
-      std::copy_n(stored.pixels.data() + 3 * place, 3, target);
-    }
-  }
-  return upright;
 }
 
 }  // namespace ssd

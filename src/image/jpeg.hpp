@@ -1,4 +1,5 @@
-// JPEG decoding to 8-bit RGB, whole images. Needs nothing but bytes; one decoder per thread.
+// JPEG decoding to 8-bit RGB, of whole pictures and of rectangles. Needs nothing but bytes; one decoder for each
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace ssd {
+#include "image/rgb_image.hpp"
 
-struct RgbImage {
-  int width = 0;
-  int height = 0;
-  std::vector<std::uint8_t> pixels;  // (height, width, 3) row-major, R G B
-};
+namespace ssd {
 
 struct JpegInfo {
   int width = 0;  // of the stored raster, before any rotation
@@ -37,8 +34,14 @@ class JpegDecoder {
   // Decodes to RGB with libjpeg-turbo's default (ISLOW) transform and fancy upsampling. Gray becomes three
   // equal channels; CMYK with Adobe's marker is inverted: R = C*K/255 on the stored values, without it R =
   // (255-C)*(255-K)/255. Returns the number of warnings (damaged data that still decodes). Throws Error. No
-  // EXIF rotation: see apply_orientation.
+  // EXIF rotation: see orientation.hpp.
   int decode(std::span<const std::byte> bytes, RgbImage& image);
+
+  // The pixels that decode() gives in `rect`, a rectangle of a stored raster of this size, in less time the smaller
+  // it is. The view is of `buffer`. Throws Error, also where the raster has another size; damage outside the
+  // rectangle may go unnoticed.
+  RgbView decode_rect(std::span<const std::byte> bytes, const PictureSize& size, const PixelRect& rect,
+                      std::vector<std::uint8_t>& buffer);
 
   // Of the last decode(): whether the bytes ended before the picture did, so that part of it is made up. A
   // file that lacks nothing but the end marker after one complete scan is not cut off.
@@ -51,8 +54,5 @@ class JpegDecoder {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// The upright image of a stored raster with EXIF orientation 1 to 8.
-RgbImage apply_orientation(const RgbImage& stored, int orientation);
 
 }  // namespace ssd

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "data/batch.hpp"
+#include "image/orientation.hpp"
 
 namespace ssd {
 namespace {

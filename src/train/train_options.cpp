@@ -198,6 +198,8 @@ struct OptionTable {
          "channels_first, channels_last or auto (last with --fp16)")  //
         ("num-workers", with_default(defaults.num_workers, "N"),
          "loader threads per rank at most; fewer where cores are few")  //
+        ("decoded-cache-gib", number(defaults.decoded_cache_gib, "GIB"),
+         "memory in which each rank keeps decoded training pictures for later epochs; 0: none")  //
         ("cuda-graph", "replay the step as a CUDA graph: for small batches on one GPU")(
             "gradient-type", text("auto", "TYPE"),
             "what gradients travel as: fp16, bf16, fp32 or auto (fp16 with --fp16)")  //
@@ -431,6 +433,7 @@ TrainOptions options_of(const po::variables_map& values) {
                           values["flip-probability"].as<double>()};
   options.augmentation.validate();
   options.num_workers = at_least(values, "num-workers", 1);
+  options.decoded_cache_gib = within(values, "decoded-cache-gib", 0.0, 1e6);
   options.buckets = {within<std::int64_t>(values, "first-bucket-kib", 1, kMostBucketKib) * 1024,
                      within<std::int64_t>(values, "bucket-kib", 1, kMostBucketKib) * 1024};
   options.save_interval = at_least<std::int64_t>(values, "save-every-iterations", 0);

@@ -62,6 +62,7 @@ struct TrainOptions {
   double watchdog_seconds = 600;  // that a rank may be stuck; 0: for ever
   bool skips_nonfinite = false;   // steps whose loss or gradients are not finite are left out
   int num_workers = 8;            // loader threads per rank at most
+  double decoded_cache_gib = 0;   // of decoded training pictures, per rank; 0: none
   int log_interval = 20;          // iterations
   std::int64_t weights_check_interval =
       0;  // iterations between checks that ranks agree; 0: at start and when saving

@@ -181,6 +181,7 @@ std::unique_ptr<TrainLoader> Trainer::make_train_loader() const {
   loader.augmentation = options_.augmentation;
   loader.start_epoch = static_cast<std::uint32_t>(position_.epoch);
   loader.start_iteration = static_cast<std::uint64_t>(position_.iteration_in_epoch);
+  loader.decoded_cache_bytes = static_cast<std::uint64_t>(options_.decoded_cache_gib * 0x1p30);
   loader.pipeline.threads = plan_.loader_threads;
   loader.pipeline.allocate = pixel_allocator(plan_);
   return std::make_unique<TrainLoader>(*train_set_, loader);
@@ -260,6 +261,7 @@ int Trainer::train() {
       if (is_stopping) return stop(done);
     }
     position_ = {epoch + 1, 0, position_.iteration};
+    log_cache(*loader);
     if (has_json()) json_->log({epoch}, {{"time", epoch_time.seconds()}});
     finish_epoch(epoch);
     log.restart_clock();
@@ -275,6 +277,17 @@ int Trainer::train() {
            format_duration(time.seconds()));
   if (has_json()) json_->log(JsonLines::Json::array(), {{"total time", time.seconds()}});
   return 0;
+}
+
+// Of this rank, rank 0; the others' are alike.
+void Trainer::log_cache(TrainLoader& loader) const {
+  if (loader.cache() == nullptr || !world_.is_root()) return;
+  const auto counts = loader.cache()->take_counts();
+  const double hit_rate = counts.lookups == 0 ? 0 : static_cast<double>(counts.hits) / static_cast<double>(counts.lookups);
+  const double used_gib = static_cast<double>(loader.cache()->used_bytes()) / 0x1p30;
+  log_info("decoded cache: {:.1f} % of {} pictures found, {:.2f} of {:.2f} GiB used on each rank", 100 * hit_rate,
+           counts.lookups, used_gib, options_.decoded_cache_gib);
+  if (has_json()) json_->log({position_.epoch - 1}, {{"cache hit rate", hit_rate}});
 }
 
 std::uint32_t Trainer::own_flags() const {

@@ -48,6 +48,7 @@ class Trainer {
   void expect_same_start() const;
   void log_start() const;
   std::unique_ptr<TrainLoader> make_train_loader() const;
+  void log_cache(TrainLoader& loader) const;  // what was found since the last time
   LearningRateOptions schedule() const;
   PhaseClock::Milliseconds time_phases(BatchFeed& feed);
   void report_benchmark(const BenchmarkReport& report) const;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "checkpoint/checkpoint.hpp"
-#include "checkpoint/count_allocations.hpp"
+#include "support/count_allocations.hpp"
 #include "checkpoint/golden_files.hpp"
 #include "checkpoint/pickle_format.hpp"
 #include "checkpoint/pickle_reader.hpp"

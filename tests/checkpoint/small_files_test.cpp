@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "checkpoint/checkpoint.hpp"
-#include "checkpoint/count_allocations.hpp"
+#include "support/count_allocations.hpp"
 #include "checkpoint/golden_files.hpp"
 #include "checkpoint/state_dict.hpp"
 #include "core/error.hpp"

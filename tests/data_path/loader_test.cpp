@@ -8,6 +8,7 @@
 #include "boxes/constants.hpp"
 #include "boxes/match.hpp"
 #include "core/error.hpp"
+#include "image/orientation.hpp"
 #include "image/resize.hpp"
 #include "support/files.hpp"
 #include "support/tiny_set.hpp"
@@ -265,6 +266,50 @@ TEST_F(Loader, names_the_record_whose_picture_has_another_size) {
   TrainLoader loader(set, options(kRecords));
   EXPECT_THAT(message_of<Error>([&] { (void)loader.next(); }),
               testing::AllOf(HasSubstr("1002.jpg"), HasSubstr("111x105"), HasSubstr("104x110")));
+}
+
+TEST_F(Loader, gives_the_same_samples_from_pictures_encoded_anew) {
+  const auto expected = take(write(records()), options(4), 9);
+  std::vector<TinyRecord> anew;
+  for (const TinyRecord& record : records()) anew.push_back(test::with_restarts(record));
+  EXPECT_GT(anew[0].record.restart_interval, 0U);
+  TemporaryFolder other;
+  test::write_tiny_set(other.path(), Split::train, anew);
+  EXPECT_TRUE(take(ShardSet::open(other.path(), Split::train), options(4), 9) == expected);
+}
+
+TEST_F(Loader, gives_the_same_samples_with_any_cache_of_decoded_pictures) {
+  const ShardSet set = write(records());
+  const auto expected = take(set, options(4), 9);  // three epochs
+  std::uint64_t all = 0;
+  for (const Record& record : set.records())
+    all += 3 * static_cast<std::uint64_t>(record.width) * static_cast<std::uint64_t>(record.height);
+  for (const std::uint64_t bytes : {all / 3, all}) {
+    for (const int threads : {1, 3}) {
+      TrainLoaderOptions cached = options(4, threads);
+      cached.decoded_cache_bytes = bytes;
+      TrainLoader loader(set, cached);
+      for (int i = 0; i < 9; ++i) EXPECT_TRUE(copy_of(*loader.next()) == expected[static_cast<std::size_t>(i)]);
+      EXPECT_LE(loader.cache()->used_bytes(), bytes);
+      EXPECT_GT(loader.cache()->used_bytes(), bytes / 2);
+    }
+  }
+}
+
+TEST_F(Loader, finds_every_picture_in_a_cache_that_holds_all) {
+  const ShardSet set = write(records());
+  TrainLoaderOptions cached = options(kRecords);
+  cached.decoded_cache_bytes = 1 << 20;
+  cached.pipeline.prefetch_batches = 1;
+  TrainLoader loader(set, cached);
+  (void)loader.next();
+  (void)loader.next();  // the second epoch is under way, the first is all in the cache
+  (void)loader.cache()->take_counts();
+  for (int i = 0; i < 4; ++i) (void)loader.next();
+  const auto counts = loader.cache()->take_counts();
+  EXPECT_GE(counts.lookups, 2U * kRecords);
+  EXPECT_EQ(counts.hits, counts.lookups);
+  EXPECT_EQ(TrainLoader(set, options(4)).cache(), nullptr);
 }
 
 TEST_F(Loader, goes_away_in_mid_flight) {

@@ -16,6 +16,7 @@
 
 #include "core/error.hpp"
 #include "image/exif.hpp"
+#include "image/orientation.hpp"
 #include "support/files.hpp"
 
 namespace ssd {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/random.hpp"
 
 namespace ssd {
 namespace {
@@ -82,6 +83,63 @@ TEST(Resizer, keeps_flat_colour_flat) {
     RgbImage source{side, side, std::vector<std::uint8_t>(static_cast<std::size_t>(side * side * 3), 255)};
     const auto out = resized(view_of(source), 300, 300);
     EXPECT_EQ(std::count(out.begin(), out.end(), 255), 300 * 300 * 3) << side;
+  }
+}
+
+std::vector<std::uint8_t> flipped(const std::vector<std::uint8_t>& pixels, int width, int height) {
+  std::vector<std::uint8_t> result;
+  for (int y = 0; y < height; ++y) {
+    for (int x = width - 1; x >= 0; --x) {
+      const auto* pixel = &pixels[static_cast<std::size_t>((y * width + x) * 3)];
+      result.insert(result.end(), pixel, pixel + 3);
+    }
+  }
+  return result;
+}
+
+TEST(Resizer, flips_and_colours_what_it_has_scaled) {
+  const ColorTransform color = color_transform({0.4, 1.3, 0.7, 1.1});
+  // Of few and of many taps in each direction, and enlarging.
+  for (const auto& [width, height] : {std::pair{640, 427}, {50, 1000}, {2000, 60}, {3, 2}, {1, 1}}) {
+    SCOPED_TRACE(width);
+    const RgbImage source = picture("noise", width, height);
+    const auto plain = resized(view_of(source), 37, 41);
+    std::vector<std::uint8_t> out(plain.size()), colored(plain.size());
+    Resizer().resize(view_of(source), 37, 41, out.data(), {.is_flipped = true});
+    EXPECT_EQ(out, flipped(plain, 37, 41));
+    Resizer().resize(view_of(source), 37, 41, out.data(), {.is_flipped = true, .color = &color});
+    const auto turned = flipped(plain, 37, 41);
+    apply_color(color, turned.data(), turned.size() / 3, colored.data());
+    EXPECT_EQ(out, colored);
+  }
+}
+
+// The same filter with real numbers, and one rounding.
+TEST(Resizer, is_the_triangle_filter_rounded_once) {
+  RandomStream random(2, RandomPurpose::test, 0, 0);
+  const auto triangle = [](int source, int output, int at, int pixel) {
+    const double scale = static_cast<double>(source) / output, support = std::max(scale, 1.0);
+    return std::max(1 - std::abs(pixel + 0.5 - (at + 0.5) * scale) / support, 0.0);
+  };
+  for (int round = 0; round < 40; ++round) {
+    const auto side = [&](std::uint32_t most) { return 1 + static_cast<int>(random.below(most)); };
+    const int width = side(90), height = side(90), out_width = side(25), out_height = side(25);
+    const RgbImage source = picture("noise", width, height);
+    const auto out = resized(view_of(source), out_width, out_height);
+    for (int check = 0; check < 20; ++check) {
+      const int x = static_cast<int>(random.below(static_cast<std::uint32_t>(out_width)));
+      const int y = static_cast<int>(random.below(static_cast<std::uint32_t>(out_height)));
+      double sum = 0, total = 0;
+      for (int sy = 0; sy < height; ++sy) {
+        for (int sx = 0; sx < width; ++sx) {
+          const double weight = triangle(width, out_width, x, sx) * triangle(height, out_height, y, sy);
+          sum += weight * source.pixels[static_cast<std::size_t>((sy * width + sx) * 3 + 1)];
+          total += weight;
+        }
+      }
+      // Each of at most six taps in each direction loses up to 1/256 of a level, and the weights are in 1/65536.
+      EXPECT_NEAR(out[static_cast<std::size_t>((y * out_width + x) * 3 + 1)], sum / total, 0.5 + 13.0 / 256);
+    }
   }
 }
 

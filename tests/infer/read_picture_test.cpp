@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "data/batch.hpp"
+#include "image/orientation.hpp"
 #include "support/files.hpp"
 
 namespace ssd {

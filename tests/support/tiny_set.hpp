@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "image/jpeg.hpp"
+#include "image/jpeg_transcode.hpp"
 #include "record/manifest.hpp"
 #include "record/set_folder.hpp"
 #include "record/shard_writer.hpp"
@@ -52,6 +54,18 @@ struct TinyRecord {
   RecordToWrite record;
   std::vector<std::byte> jpeg;  // empty: a bad record
 };
+
+// The record with its JPEG encoded anew as ssd_preprocess does it, with an index of restart segments.
+inline TinyRecord with_restarts(TinyRecord tiny) {
+  RgbImage pixels;
+  const int warnings = JpegDecoder().decode(tiny.jpeg, pixels);
+  TranscodedJpeg anew = JpegTranscoder().transcode(tiny.jpeg, pixels, warnings);
+  if (anew.outcome != Transcoding::done) throw std::runtime_error("a JPEG that cannot be encoded anew");
+  tiny.jpeg = std::move(anew.bytes);
+  tiny.record.restart_interval = anew.restart_interval;
+  tiny.record.restart_offsets = std::move(anew.restart_offsets);
+  return tiny;
+}
 
 // An upright picture that is black but for one box of one colour, with the annotation of that box.
 inline TinyRecord record_with_box(std::int64_t image_id, int width, int height, const BoxXywh& box,

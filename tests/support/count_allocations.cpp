@@ -1,4 +1,4 @@
-#include "checkpoint/count_allocations.hpp"
+#include "support/count_allocations.hpp"
 
 #include <cstdlib>
 #include <new>
