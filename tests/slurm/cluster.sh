@@ -6,7 +6,8 @@
 #   enter_cluster SCRIPT ARGUMENT...  the first line of a script: starts it again inside; returns there
 #   start_cluster NODES GPUS          slurmctld, munged and a slurmd a node: node1, node2, ...; waits until all are idle
 #   on_node I COMMAND...              runs it on a node, where mounts are the node's own
-#   kill_node I                       all that runs on the node ends at once; Slurm is told that it is down
+#   kill_node I                       all that runs on the node ends at once
+#   mark_node_down I                  what Slurm does by itself when SlurmdTimeout has passed
 #   wait_for_job ID SECONDS           until the job has ended; prints its state and exit code: "COMPLETED 0:0"
 #   wait_for_line FILE TEXT SECONDS   until a line of the file holds the text
 #   release_requeued ID SECONDS       waits until the job has been requeued, and lets it start at once
@@ -111,6 +112,7 @@ start_node() {
     ip address add 10.0.0.$node/24 dev eth0
     slurmd -D -N node$node" </dev/null >"$CLUSTER_FOLDER/log/node$node.log" 2>&1 &
   node_processes[node]=$!
+  disown
   # Its network namespace is there once it differs from this one.
   while [ "$(readlink "/proc/$!/ns/net")" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
   ip link add "node$node" type veth peer name eth0 netns "$!"
@@ -142,10 +144,8 @@ on_node() {
   nsenter --target "$(cut -d ' ' -f 1 "/proc/$process/task/$process/children")" --mount --uts --pid --net -- "$@"
 }
 
-kill_node() {
-  kill -KILL "${node_processes[$1]}"
-  scontrol update nodename="node$1" state=down reason=killed
-}
+kill_node() { kill -KILL "${node_processes[$1]}"; }
+mark_node_down() { scontrol update nodename="node$1" state=down reason=killed; }
 
 wait_for_job() {
   local job=$1 tenths=$(($2 * 10)) line state

@@ -31,10 +31,10 @@ expect 'done: 1 epochs' 1
 
 # The chain. An epoch has two iterations with two ranks, and each is saved.
 long=("${small[@]}" --epochs 10000 --evaluation none --seed 1 --keep 2 --log-interval 1)
-# saved_iterations: those of the newest checkpoint, which has to be whole
+# saved_iterations: how many lie behind the newest checkpoint, which has to be whole
 saved_iterations() {
   "$bin/ssd_checkpoint" "chain/models/$(cat chain/models/latest)" >listed || fail 'the newest checkpoint is damaged'
-  sed -n 's/^iteration *\([0-9]*\)$/\1/p' listed
+  sed -n 's/^iteration: \([0-9]*\) is next$/\1/p' listed
 }
 # goes_on_after N: the newest start in the log begins with the next iteration
 goes_on_after() {
@@ -76,6 +76,8 @@ submit node_lost RESULTS="$work/chain" REQUEUE=no -- "${long[@]}"
 goes_on_after "$stopped"
 wait_for_line "$log" "saved '" 60
 kill_node 2
+wait_for_line "$log" 'node_lost: a node was lost: waiting up to 900 s for Slurm to requeue the job' 30
+mark_node_down 2
 release_requeued "$id" 60
 said 'node lost: requeued'
 stopped=$(saved_iterations)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The batch files, unchanged, in a real cluster of one node with 8 GPUs: COCO is packed; 8 ranks by mpirun train an epoch
-# of twelve photos, evaluate and save; 8 ranks by srun, in a container's place, evaluate what was saved; each line of the
+# of twelve photos, evaluate and save; 2 ranks by srun, in a container's place, evaluate what was saved; each line of the
 # preflight; the scaling table; every file is accepted.
 #   one_node_test.sh BIN      BIN: the folder of the programs. Exit code 77: skipped.
 set -euo pipefail
@@ -54,16 +54,16 @@ PROGRAM
 chmod +x container/singularity
 ln -s "$bin" container/bin
 touch container/image.sif
-batch=ssd_evaluate.sbatch
+batch=ssd_evaluate.sbatch sbatch_options=(--ntasks-per-node=2 --gres=gpu:2)
 job evaluate LAUNCHER=srun RESULTS="$work/evaluated" CHECKPOINT="$work/results/models/epoch_0.pt" BIN= \
   CONTAINER="$work/container/image.sif" PATH="$work/container:$PATH" -- "${small[@]}"
 expect_outcome 'COMPLETED 0:0'
-expect '8 ranks on node1 by srun' 1
-expect '8 ranks, 8 on this node' 1
+expect '2 ranks on node1 by srun' 1
+expect '2 ranks, 2 on this node' 1
 grep 'Average ' "$log" | diff trained - || fail 'the evaluation in training and that of the checkpoint differ'
 cmp results/detections.json evaluated/detections.json || fail 'detections differ'
 
-batch=ssd_benchmark.sbatch sbatch_options=(--ntasks-per-node=2 --gres=gpu:2)
+batch=ssd_benchmark.sbatch
 job scaling RESULTS="$work/scaling" RANKS='1 2' -- "${small[@]}" --benchmark-warmup 1 --benchmark-iterations 1
 expect_outcome 'COMPLETED 0:0'
 [ "$(awk 'NR > 1 && $2 > 0 { print $1 }' scaling/scaling.txt | paste -sd ' ')" = '1 2' ] || fail 'no table'
