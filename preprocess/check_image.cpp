@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -31,6 +32,9 @@ class FileDescriptor {
   int value_;
 };
 
+struct ChangedFile {};
+
+// Throws Error with the reason alone.
 std::vector<std::byte> read_file(const fs::path& path) {
   const FileDescriptor file(path);
   if (file.value() < 0) throw Error(std::strerror(errno));
@@ -49,6 +53,11 @@ std::vector<std::byte> read_file(const fs::path& path) {
     filled += static_cast<std::size_t>(got);
   }
   bytes.resize(filled);
+  struct stat after {};
+  if (::fstat(file.value(), &after) != 0) throw Error(std::strerror(errno));
+  if (filled != size || after.st_size != status.st_size || after.st_mtim.tv_sec != status.st_mtim.tv_sec ||
+      after.st_mtim.tv_nsec != status.st_mtim.tv_nsec)
+    throw ChangedFile();
   return bytes;
 }
 
@@ -90,7 +99,33 @@ bool decide_raster(const ImageEntry& image, const JpegInfo& info, Raster& raster
   return false;
 }
 
-CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder) {
+bool is_source_of(const ShardData& data, std::size_t i, const fs::path& path) {
+  try {
+    const auto bytes = read_file(path);
+    const auto digest = digest_of(bytes);
+    return bytes.size() == data.source_bytes[i] &&
+           data.source_digests[i] == std::array{digest.high, digest.low};
+  } catch (const Error&) {
+    return false;
+  } catch (const ChangedFile&) {
+    return false;
+  }
+}
+
+// Where the transcoder gives nothing, the file's bytes stay.
+void ImageChecker::encode_anew(CheckedImage& image) {
+  auto& record = image.record;
+  auto anew = transcoder_.transcode(image.jpeg, pixels_, static_cast<int>(record.decode_warnings));
+  if (anew.source_coding == JpegCoding::progressive) record.flags |= kImageSourceProgressive;
+  if (anew.source_coding == JpegCoding::arithmetic) record.flags |= kImageSourceArithmetic;
+  if (anew.outcome != Transcoding::done) return;
+  record.flags |= kImageEncodedAnew;
+  record.restart_interval = anew.restart_interval;
+  record.restart_offsets = std::move(anew.restart_offsets);
+  image.jpeg = std::move(anew.bytes);
+}
+
+CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder, StoredJpeg stored) {
   CheckedImage result;
   result.record.image = image;
   const auto path = folder / image.file_name;
@@ -110,6 +145,11 @@ CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder
     result.jpeg = read_file(path);
   } catch (const Error& reason) {
     return fail(ImageProblemKind::unreadable, reason.what());
+  } catch (const ChangedFile&) {
+    throw Error(
+        fmt::format("'{}' (image {}): changed while it was read; run ssd_preprocess again when nothing "
+                    "writes there",
+                    path.string(), image.id.value()));
   }
   auto& record = result.record;
   record.source_bytes = result.jpeg.size();
@@ -137,6 +177,7 @@ CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder
   record.orientation = raster.orientation;
   record.flags = colour_flags(info);
   if (image.width <= 0 || image.height <= 0) record.flags |= kImageSizeFromPicture;
+  if (stored == StoredJpeg::anew) encode_anew(result);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// One picture: read, decoded as a check, and its raster decided. Called in worker threads.
+// One picture: read, decoded as a check, its raster decided, and encoded anew without loss. Called in worker
+// threads.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 
 #include "coco/annotations.hpp"
 #include "image/jpeg.hpp"
+#include "image/jpeg_transcode.hpp"
 #include "record/shard_writer.hpp"
 
 namespace ssd {
@@ -34,13 +36,26 @@ struct Raster {
 };
 bool decide_raster(const ImageEntry& image, const JpegInfo& info, Raster& raster);
 
+enum class StoredJpeg {
+  anew,     // as JpegTranscoder encodes it, and the file's bytes where it cannot
+  original  // the file's bytes
+};
+
+// Whether the file at path is the source of image i of a shard: its size and digest. False where it cannot be
+// read.
+bool is_source_of(const ShardData& data, std::size_t i, const std::filesystem::path& path);
+
 // One for each thread.
 class ImageChecker {
  public:
-  CheckedImage check(const ImageEntry& image, const std::filesystem::path& folder);
+  // Throws Error where the file changed while it was read.
+  CheckedImage check(const ImageEntry& image, const std::filesystem::path& folder, StoredJpeg stored);
 
  private:
+  void encode_anew(CheckedImage& image);
+
   JpegDecoder decoder_;
+  JpegTranscoder transcoder_;
   RgbImage pixels_;
 };
 

@@ -34,6 +34,7 @@ unsigned allowed_cores() {
 struct OptionTable {
   po::options_description input{"What is packed (default: both splits of COCO)", kHelpColumns};
   po::options_description output{"How it is packed", kHelpColumns};
+  po::options_description existing{"What is there already", kHelpColumns};
   po::options_description other{"Other", kHelpColumns};
   po::options_description hidden;
 
@@ -62,11 +63,26 @@ struct OptionTable {
          fmt::format("threads that read and check pictures (default: allowed cores, here {})",
                      allowed_cores())
              .c_str())  //
+        ("keep-original-jpeg",
+         "store the pictures' files as they are; the default is to encode them anew without loss, with "
+         "restart "
+         "markers, so that training can decode a crop without the rest")  //
+        ("shuffle-seed", po::value<std::string>()->value_name("N"),
+         "shuffle the images once, so that each shard is a fair sample of the set; default: the order of the "
+         "annotation file")  //
+        ("limit", po::value<std::string>()->value_name("N"),
+         "pack the first N images of that order alone")  //
         ("skip-bad",
          "leave out train images and annotations that cannot be used, keep such val images without a "
          "picture; the "
          "default is to list them all and to fail")  //
         ("force", "replace a complete set that is in OUT already");
+    existing.add_options()  //
+        ("verify",
+         "read the set in OUT again: all digests, the CRC-32 of each picture; where a source is named too, "
+         "also "
+         "each record against its annotations and each picture's file; all that is wrong is listed")  //
+        ("info", "print what the set in OUT holds: counts, sizes, classes with their boxes, options");
     other.add_options()                         //
         ("help,h", "print this text and stop")  //
         ("version", "print versions and stop");
@@ -75,7 +91,7 @@ struct OptionTable {
 
   po::variables_map parse(int argc, const char* const* argv) const {
     po::options_description all;
-    all.add(input).add(output).add(other).add(hidden);
+    all.add(input).add(output).add(existing).add(other).add(hidden);
     po::positional_options_description positional;
     positional.add("paths", -1);
     po::variables_map values;
@@ -93,19 +109,27 @@ struct OptionTable {
 
   std::string help() const {
     std::ostringstream text;
-    text
-        << "Packs a COCO or Pascal VOC detection data set into the HDF5 shards that ssd_train and ssd_eval "
-           "read. Once is "
-           "enough.\n\n"
-           "  ssd_preprocess [options] COCO OUT\n"
-           "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n"
-           "  ssd_preprocess [options] --voc DIR OUT\n\n"
-           "COCO holds annotations/instances_{train,val}2017.json, train2017/ and val2017/. OUT is made "
-           "where it is\n"
-           "missing. Every picture is decoded once to check it. Equal input and options give equal bytes.\n\n"
-        << input << "\n"
-        << output << "\n"
-        << other << "\nExit code: 0 done, 1 failed, 2 wrong usage.\n";
+    text << "Packs a COCO or Pascal VOC detection data set into the HDF5 shards that ssd_train and ssd_eval "
+            "read. Once is "
+            "enough.\n\n"
+            "  ssd_preprocess [options] COCO OUT\n"
+            "  ssd_preprocess [options] --split train|val --annotations FILE --images DIR OUT\n"
+            "  ssd_preprocess [options] --voc DIR OUT\n"
+            "  ssd_preprocess --verify [source as above] OUT\n"
+            "  ssd_preprocess --info OUT\n\n"
+            "COCO holds annotations/instances_{train,val}2017.json, train2017/ and val2017/. OUT is made "
+            "where it is\n"
+            "missing. Every picture is decoded to check it, and decoded again from its new encoding: the "
+            "pixels are the\n"
+            "same, or the file's bytes are kept. Equal input and options give equal bytes, for any number of "
+            "threads\n"
+            "and, under mpirun, of ranks, which share the shards. A run that was killed is gone on with: the "
+            "shards\n"
+            "it finished are verified and kept.\n\n"
+         << input << "\n"
+         << output << "\n"
+         << existing << "\n"
+         << other << "\nExit code: 0 done, 1 failed, 2 wrong usage.\n";
     return text.str();
   }
 };
@@ -126,14 +150,19 @@ std::optional<Split> parse_split(const std::string& text) {
   throw UsageError(fmt::format("--split '{}': train or val", text));
 }
 
-unsigned parse_threads(const std::string& text) {
-  if (text.empty()) return allowed_cores();
-  unsigned count = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 ||
-      count > kMostThreads)
-    throw UsageError(fmt::format("--threads '{}': a number from 1 to {}", text, kMostThreads));
-  return count;
+template <class Number>
+Number parse_number(const char* option, const std::string& text, Number least, Number most) {
+  Number number = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || number < least || number > most)
+    throw UsageError(fmt::format("{} '{}': a number from {} to {}", option, text, least, most));
+  return number;
+}
+
+std::optional<std::uint64_t> parse_if_given(const po::variables_map& values, const char* name,
+                                            std::uint64_t least, std::uint64_t most) {
+  if (values.count(name) == 0) return std::nullopt;
+  return parse_number(fmt::format("--{}", name).c_str(), values[name].as<std::string>(), least, most);
 }
 
 // "A,B" to A and B.
@@ -180,32 +209,66 @@ void place_paths(const std::vector<std::string>& paths, PreprocessOptions& optio
   options.output = paths[0];
 }
 
+// A source need not be named where a set that exists is looked at.
+bool has_no_source(const std::vector<std::string>& paths, const PreprocessOptions& options) {
+  return options.mode != PreprocessMode::pack && options.voc.empty() && options.annotations.empty() &&
+         options.images.empty() && options.image_set.empty() && options.classes.empty() && paths.size() == 1;
+}
+
+PreprocessMode parse_mode(const po::variables_map& values) {
+  const bool verifies = values.count("verify") != 0, informs = values.count("info") != 0;
+  if (verifies && informs) throw UsageError("--verify and --info exclude each other");
+  if (!verifies && !informs) return PreprocessMode::pack;
+  for (const auto* option : {"keep-original-jpeg", "shuffle-seed", "limit", "skip-bad", "force"}) {
+    if (values.count(option) != 0)
+      throw UsageError(
+          fmt::format("--{} is for packing, not for --{}", option, verifies ? "verify" : "info"));
+  }
+  return verifies ? PreprocessMode::verify : PreprocessMode::info;
+}
+
+PackOptions parse_pack_options(const po::variables_map& values) {
+  PackOptions options;
+  const auto shard_size = text_of(values, "shard-size");
+  options.shard_bytes = parse_byte_count("--shard-size", shard_size);
+  if (options.shard_bytes < kSmallestShardBytes || options.shard_bytes > kLargestShardBytes)
+    throw UsageError(fmt::format("--shard-size '{}': from 4 KiB to 64 GiB", shard_size));
+  options.skip_bad = values.count("skip-bad") != 0;
+  options.keep_original_jpeg = values.count("keep-original-jpeg") != 0;
+  options.shuffle_seed = parse_if_given(values, "shuffle-seed", 0, std::numeric_limits<std::uint64_t>::max());
+  options.limit = parse_if_given(values, "limit", 1, std::numeric_limits<std::uint32_t>::max());
+  return options;
+}
+
 }  // namespace
 
-std::optional<PreprocessOptions> parse_options(int argc, const char* const* argv) {
+ParsedPreprocessOptions parse_options(int argc, const char* const* argv) {
   const OptionTable table;
   const auto values = table.parse(argc, argv);
-  if (values.count("help") != 0 || values.count("version") != 0) {
-    fmt::print("{}", values.count("help") != 0 ? table.help() : version_text());
-    return std::nullopt;
-  }
+  if (values.count("help") != 0) return {std::nullopt, table.help()};
+  if (values.count("version") != 0) return {std::nullopt, version_text()};
   PreprocessOptions options;
+  options.mode = parse_mode(values);
   options.split = parse_split(text_of(values, "split"));
   options.annotations = text_of(values, "annotations");
   options.images = text_of(values, "images");
   options.voc = text_of(values, "voc");
   options.image_set = text_of(values, "image-set");
   options.classes = parse_classes(text_of(values, "classes"));
-  options.shard_bytes = parse_byte_count("--shard-size", text_of(values, "shard-size"));
-  if (options.shard_bytes < kSmallestShardBytes || options.shard_bytes > kLargestShardBytes)
-    throw UsageError(fmt::format("--shard-size '{}': from 4 KiB to 64 GiB", text_of(values, "shard-size")));
-  options.threads = parse_threads(text_of(values, "threads"));
+  options.pack = parse_pack_options(values);
+  options.threads = static_cast<unsigned>(
+      parse_if_given(values, "threads", 1, kMostThreads).value_or(std::uint64_t{allowed_cores()}));
   options.force = values.count("force") != 0;
-  options.skip_bad = values.count("skip-bad") != 0;
-  place_paths(values.count("paths") == 0 ? std::vector<std::string>()
-                                         : values["paths"].as<std::vector<std::string>>(),
-              options);
-  return options;
+  const auto paths = values.count("paths") == 0 ? std::vector<std::string>()
+                                                : values["paths"].as<std::vector<std::string>>();
+  if (has_no_source(paths, options)) {
+    options.output = paths[0];
+  } else {
+    place_paths(paths, options);
+  }
+  if (options.mode == PreprocessMode::info && options.has_source())
+    throw UsageError("--info takes OUT alone; see ssd_preprocess --help");
+  return {options, {}};
 }
 
 std::uint64_t parse_byte_count(std::string_view option, std::string_view text) {

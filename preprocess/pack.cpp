@@ -4,21 +4,20 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
-#include <unordered_map>
 
+#include "comm/agreement.hpp"
+#include "comm/gather_texts.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "preprocess/check_image.hpp"
 #include "preprocess/findings.hpp"
-#include "preprocess/ordered_parallel.hpp"
+#include "preprocess/pack_shard.hpp"
 #include "preprocess/summary.hpp"
 #include "record/file_names.hpp"
 #include "record/manifest.hpp"
 #include "record/set_folder.hpp"
+#include "record/shard_file.hpp"
 #include "report/progress.hpp"
 
 namespace ssd {
@@ -26,153 +25,85 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kWaitingPerThread = 4;  // pictures in memory, checked and not yet taken
-
-// Whether training can use the box: it has a size, and some of it lies inside the image.
-bool is_trainable(const BoxXywh& box, const ImageEntry& image) {
-  const auto [x, y, width, height] = box;
-  return width > 0 && height > 0 && x < image.width && y < image.height && x + width > 0 && y + height > 0;
+std::string text_of(const std::vector<ImageProblem>& problems) {
+  auto json = nlohmann::json::array();
+  for (const auto& problem : problems)
+    json.push_back({problem.place, static_cast<int>(problem.kind), problem.text});
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// First image of each shard: as many as fit by the sizes of their files, at least one.
-std::vector<std::size_t> plan_shards(const std::vector<std::uint64_t>& file_bytes,
-                                     std::uint64_t shard_bytes) {
-  std::vector<std::size_t> first_images;
-  std::uint64_t filled = 0;
-  for (std::size_t i = 0; i < file_bytes.size(); ++i) {
-    if (i == 0 || filled + file_bytes[i] > shard_bytes) {
-      first_images.push_back(i);
-      filled = 0;
-    }
-    filled += file_bytes[i];
+// Of all ranks, in the plan's order.
+std::vector<ImageProblem> parse_problems(const std::vector<std::string>& texts) {
+  std::vector<ImageProblem> problems;
+  for (const auto& text : texts) {
+    for (const auto& entry : nlohmann::json::parse(text))
+      problems.push_back({entry.at(0).get<std::size_t>(),
+                          static_cast<ImageProblemKind>(entry.at(1).get<int>()),
+                          entry.at(2).get<std::string>()});
   }
-  return first_images;
-}
-
-std::string describe_bytes(std::uint64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (bytes < 1'000'000) return fmt::format("{:.1f} kB", value / 1e3);
-  return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", value / 1e6)
-                               : fmt::format("{:.2f} GB", value / 1e9);
+  std::sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
+  return problems;
 }
 
 class SplitPacker {
  public:
-  SplitPacker(const SplitSource& source, const PreprocessOptions& options)
-      : source_(source),
-        options_(options),
-        name_(split_name(source.split)),
-        set_(read_set()),
-        summary_(set_),
-        folder_(options.output, source.split) {}
+  SplitPacker(const SplitSource& source, const PreprocessOptions& options, const MpiComm& world)
+      : options_(options), world_(world), name_(split_name(source.split)) {
+    run_in_agreement(world_, [&] {
+      read_time_ = time_of(source);
+      source_ = read_source_set(source);
+    });
+  }
 
   void run() {
-    group_annotations();
-    measure_files();
-    const auto plan = plan_shards(file_bytes_, options_.shard_bytes);
-    SSD_VALIDATE(plan.size() <= kMostShards, "{}: {} shards of {}; at most {}: give a larger --shard-size",
-                 name_, plan.size(), describe_bytes(options_.shard_bytes), kMostShards);
-    identity_ = make_identity();
+    make_the_plan();
     if (is_done_already()) return;
-    if (const auto count = folder_.remove_leftovers())
-      log_info("{}: removed {} files of a run that did not finish", name_, count);
-    pack(plan);
-    report_problems();
-    publish();
-    print_summary();
+    pack();
+    auto problems = parse_problems(gather_texts(world_, text_of(problems_)));
+    run_in_agreement(world_, [&] {
+      if (!world_.is_root()) return;
+      report(problems);
+      publish(problems);
+    });
   }
 
  private:
-  AnnotationSet read_set() {
-    log_info("{}: reading '{}'", name_, source_.annotations.string());
-    std::vector<AnnotationProblem> problems;
-    auto set =
-        source_.voc ? read_voc(*source_.voc, problems) : read_annotations(source_.annotations, problems);
-    for (const auto& problem : problems) {
-      findings_.add(describe(problem.kind), problem.text);
-      left_out_annotations_.push_back(problem.text);
-    }
-    SSD_VALIDATE(!set.images.empty(), "'{}': no image in it", source_.annotations.string());
-    SSD_VALIDATE(!set.categories.empty(), "'{}': no category in it", source_.annotations.string());
-    return set;
+  static fs::file_time_type time_of(const SplitSource& source) {
+    std::error_code ignored;  // a file that is missing is an error of the reader
+    return fs::last_write_time(source.annotations, ignored);
   }
 
-  void group_annotations() {
-    std::unordered_map<ImageId, std::size_t> places;
-    for (std::size_t i = 0; i < set_.images.size(); ++i) places.emplace(set_.images[i].id, i);
-    annotations_of_.resize(set_.images.size());
-    for (std::size_t i = 0; i < set_.annotations.size(); ++i)
-      annotations_of_[places.at(set_.annotations[i].image_id)].push_back(i);
+  void make_the_plan() {
+    auto file_bytes = measure_files(source_, options_.threads, world_);
+    run_in_agreement(world_, [&] {
+      validate_right_folder(source_, file_bytes);
+      plan_ = make_plan(source_, std::move(file_bytes), options_.pack);
+    });
+    const auto mark = static_cast<std::int64_t>(std::stoull(plan_.identity.substr(0, 15), nullptr, 16));
+    const bool is_same =
+        world_.reduce_all(mark, ReduceOperation::min) == world_.reduce_all(mark, ReduceOperation::max);
+    run_in_agreement(world_, [&] {
+      SSD_VALIDATE(is_same,
+                   "{}: the ranks see different annotations in '{}'; give a file that is the same for all",
+                   name_, source_.source.annotations.string());
+    });
   }
 
-  // Sizes of all files, 0 where one is missing; and whether this is the right folder at all.
-  void measure_files() {
-    struct Nothing {};
-    const auto size_of = [&](Nothing&, std::size_t i) {
-      std::error_code error;
-      const auto size = fs::file_size(source_.images / set_.images[i].file_name, error);
-      return error ? std::optional<std::uint64_t>() : std::uint64_t{size};
-    };
-    std::size_t found = 0;
-    ordered_parallel<Nothing, std::optional<std::uint64_t>>(
-        set_.images.size(), {options_.threads, 1024}, size_of,
-        [&](std::size_t, std::optional<std::uint64_t>&& size) {
-          file_bytes_.push_back(size.value_or(0));
-          found += size.has_value();
-        });
-    if (found != 0) return;
-    const auto nearby = find_images_nearby(source_.images, set_.images.front().file_name);
-    throw Error(fmt::format("{}: 0 of {} images found in '{}'{}", name_, set_.images.size(),
-                            source_.images.string(),
-                            nearby.empty() ? fmt::format(" (looked for '{}')", set_.images.front().file_name)
-                                           : fmt::format("; did you mean '{}'?", nearby.string())));
+  // Opens the folder, on the root.
+  bool is_done_already() {
+    bool is_done = false;
+    run_in_agreement(world_, [&] {
+      if (!world_.is_root()) return;
+      folder_.emplace(options_.output, source_.source.split);
+      is_done = !options_.force && holds_this_set();
+      if (const auto count = folder_->clean(is_done || options_.force ? 0 : plan_.shard_count()))
+        log_info("{}: removed {} files of a run that did not finish", name_, count);
+    });
+    return world_.reduce_all(std::int64_t{is_done}, ReduceOperation::max) != 0;
   }
 
-  std::string options_text() const {
-    nlohmann::ordered_json json;
-    json["shard_bytes"] = options_.shard_bytes;
-    json["skip_bad"] = options_.skip_bad;
-    return json.dump();
-  }
-
-  // FORMAT.md, "Digests": what the set is made from.
-  std::string make_identity() const {
-    Digester digester;
-    const auto add_text = [&](std::string_view text) {
-      const std::uint64_t size = text.size();
-      digester.update(std::as_bytes(std::span(&size, 1)));
-      digester.update(std::as_bytes(std::span(text)));
-    };
-    const auto add = [&](const auto& value) { digester.update(std::as_bytes(std::span(&value, 1))); };
-    add(kShardFormatVersion);
-    add_text(name_);
-    add_text(options_text());
-    for (const auto& category : set_.categories) {
-      add(category.id.value());
-      add_text(category.name);
-    }
-    for (std::size_t i = 0; i < set_.images.size(); ++i) {
-      const auto& image = set_.images[i];
-      add(image.id.value());
-      add_text(image.file_name);
-      add(image.width);
-      add(image.height);
-      add(file_bytes_[i]);
-    }
-    for (const auto& annotation : set_.annotations) {
-      add(annotation.id);
-      add(annotation.image_id.value());
-      add(annotation.category_id.value());
-      add(annotation.bbox_xywh);
-      add(annotation.area);
-      add(std::int32_t{annotation.is_crowd});
-    }
-    return digester.digest().hex();
-  }
-
-  bool is_done_already() const {
-    if (options_.force) return false;
-    const auto existing = folder_.existing(identity_);
+  bool holds_this_set() const {
+    const auto existing = folder_->existing(plan_.identity);
     SSD_VALIDATE(
         existing != ExistingSet::other,
         "{}: '{}' holds other {} shards, made from another input or with other options, or damaged; --force "
@@ -187,115 +118,127 @@ class SplitPacker {
     return true;
   }
 
-  void pack(const std::vector<std::size_t>& first_images) {
-    Progress progress(fmt::format("{}: packing", name_), "images", set_.images.size());
-    const auto shard_count = static_cast<std::uint32_t>(first_images.size());
-    std::unique_ptr<ShardWriter> writer;
-    std::uint32_t shard = 0;
-    const auto finish_shard = [&] {
-      if (!writer) return;
-      // After a problem without --skip-bad the rest is checked only.
-      if (is_packing()) shards_.push_back(writer->close(folder_.temporary_path(shard, shard_count)));
-      writer.reset();
-      ++shard;
-    };
-    const auto check = [&](ImageChecker& checker, std::size_t i) {
-      return checker.check(set_.images[i], source_.images);
-    };
-    const auto take = [&](std::size_t i, CheckedImage&& image) {
-      if (std::binary_search(first_images.begin(), first_images.end(), i)) {
-        finish_shard();
-        const auto end = shard + 1 < shard_count ? first_images[shard + 1] : file_bytes_.size();
-        const auto bytes = std::reduce(file_bytes_.begin() + static_cast<std::ptrdiff_t>(i),
-                                       file_bytes_.begin() + static_cast<std::ptrdiff_t>(end));
-        writer = std::make_unique<ShardWriter>(
-            ShardHeader{source_.split, shard, shard_count, identity_, options_text()}, set_.categories,
-            bytes);
-      }
-      take_image(i, std::move(image), *writer);
-      progress.advance();
-    };
-    ordered_parallel<ImageChecker, CheckedImage>(
-        set_.images.size(), {options_.threads, options_.threads * kWaitingPerThread}, check, take);
-    finish_shard();
-    progress.finish();
+  fs::path waiting_path(std::uint32_t shard) const {
+    return options_.output / waiting_file_name({source_.source.split, shard, plan_.shard_count()});
   }
 
-  bool is_packing() const { return options_.skip_bad || findings_.count() == 0; }
+  // A shard for each rank, and again: after each round all know whether one failed.
+  void pack() {
+    const auto ranks = static_cast<std::uint32_t>(world_.world_size());
+    const auto rank = static_cast<std::uint32_t>(world_.rank());
+    Progress progress(ranks == 1 ? fmt::format("{}: packing", name_) : fmt::format("{}: rank 0 packs", name_),
+                      "images", plan_.images.size() / ranks);
+    const ShardWork work{source_, plan_, options_.threads, [&] { progress.advance(); }};
+    bool has_problems = !source_.problems.empty();
+    for (std::uint32_t first = 0; first < plan_.shard_count(); first += ranks) {
+      run_in_agreement(world_, [&] {
+        if (first + rank < plan_.shard_count()) pack_one(work, first + rank, has_problems);
+      });
+      has_problems =
+          world_.reduce_all(std::int64_t{has_problems || !problems_.empty()}, ReduceOperation::max) != 0;
+    }
+    progress.finish();
+    if (kept_shards_ != 0)
+      log_info("{}: {} shards of a run that did not finish were whole", name_, kept_shards_);
+  }
 
-  void take_image(std::size_t i, CheckedImage&& image, ShardWriter& writer) {
-    if (image.problem != ImageProblemKind::none) {
-      findings_.add(describe(image.problem), image.problem_text);
-      // A val image stays, without a picture: every image of the set is evaluated.
-      if (source_.split == Split::train) {
-        summary_.add_left_out_image(set_.images[i].id, set_.images[i].file_name, describe(image.problem));
+  void pack_one(const ShardWork& work, std::uint32_t shard, bool has_problems) {
+    const auto path = waiting_path(shard);
+    // After a problem without --skip-bad the rest is checked only.
+    const auto write = has_problems && !options_.pack.skip_bad ? WriteShard::no : WriteShard::yes;
+    try {
+      if (write == WriteShard::yes && is_packed_already(work, shard, path, problems_)) {
+        ++kept_shards_;
         return;
       }
+      for (auto& problem : pack_shard(work, shard, write, path)) problems_.push_back(std::move(problem));
+    } catch (const std::bad_alloc&) {
+      throw Error("out of memory; a smaller --shard-size or fewer --threads need less");
     }
-    if (!is_packing()) return;
-    auto& record = image.record;
-    record.json_order = i;
-    for (const auto place : annotations_of_[i]) {
-      const auto& annotation = set_.annotations[place];
-      record.annotations.push_back({annotation, place, is_trainable(annotation.bbox_xywh, record.image)});
-    }
-    writer.add(record, image.jpeg);
-    summary_.add(record, image.jpeg.size());
   }
 
-  void report_problems() const {
-    for (const auto& line : findings_.lines(name_)) log_line(line);
-    SSD_VALIDATE(is_packing(),
-                 "{}: {} problems in the input, listed above; nothing was written; mend them, or leave out "
-                 "what is bad "
-                 "with --skip-bad",
-                 name_, findings_.count());
-    SSD_VALIDATE(summary_.image_count() != 0, "{}: no image is left to pack", name_);
+  void report(const std::vector<ImageProblem>& problems) {
+    Findings findings;
+    for (const auto& problem : source_.problems) findings.add(describe(problem.kind), problem.text);
+    for (const auto& problem : problems) findings.add(describe(problem.kind), problem.text);
+    for (const auto& line : findings.lines(name_)) log_line(line);
+    if (options_.pack.skip_bad || findings.count() == 0) return;
+    folder_->clean(0);
+    throw Error(
+        fmt::format("{}: {} problems in the input, listed above; nothing was written; mend them, or leave "
+                    "out what is bad with --skip-bad",
+                    name_, findings.count()));
   }
 
-  void publish() {
+  nlohmann::ordered_json left_out(const std::vector<ImageProblem>& problems) const {
+    auto json = nlohmann::ordered_json::array();
+    if (source_.source.split != Split::train) return json;
+    for (const auto& problem : problems) {
+      const auto& image = source_.set.images[plan_.images[problem.place]];
+      json.push_back({{"image_id", image.id.value()},
+                      {"file_name", image.file_name},
+                      {"reason", describe(problem.kind)}});
+    }
+    return json;
+  }
+
+  void publish(const std::vector<ImageProblem>& problems) {
+    Summary summary(source_.set.categories);
+    Manifest manifest{source_.source.split, plan_.identity, {}, {}};
+    for (std::uint32_t shard = 0; shard < plan_.shard_count(); ++shard) {
+      const auto path = waiting_path(shard);
+      const auto written = read_shard(path);
+      summary.add(written.data);
+      manifest.shards.push_back({shard_file_name({source_.source.split, shard, plan_.shard_count()}),
+                                 fs::file_size(path), written.data.image_ids.size(),
+                                 written.data.annotation_ids.size(), written.digest.hex()});
+    }
+    if (summary.image_count() == 0) folder_->clean(0);
+    SSD_VALIDATE(summary.image_count() != 0, "{}: no image is left to pack", name_);
+    SSD_VALIDATE(time_of(source_.source) == read_time_,
+                 "'{}' changed while the set was packed; nothing was published; run ssd_preprocess again",
+                 source_.source.annotations.string());
+    const auto images_left_out = left_out(problems);
+    const SourceCounts counts{source_.set.missing_area_count, source_.set.missing_iscrowd_count,
+                              images_left_out.size()};
     nlohmann::ordered_json more;
     auto& categories = more["categories"] = nlohmann::ordered_json::array();
-    for (const auto& category : set_.categories)
+    for (const auto& category : source_.set.categories)
       categories.push_back({{"id", category.id.value()}, {"name", category.name}});
-    more["options"] = nlohmann::ordered_json::parse(options_text());
-    more["left_out"] = summary_.left_out();
-    more["left_out_annotations"] = left_out_annotations_;
-    more["counts"] = summary_.counts();
-    Manifest manifest{source_.split, identity_, {}, shards_};
+    more["options"] = nlohmann::ordered_json::parse(plan_.options.text());
+    more["left_out"] = images_left_out;
+    auto& annotations = more["left_out_annotations"] = nlohmann::ordered_json::array();
+    for (const auto& problem : source_.problems) annotations.push_back(problem.text);
+    more["counts"] = summary.counts(counts);
     manifest.set_digest = set_digest_of(manifest).hex();
-    folder_.publish(shards_, manifest_text(manifest, more));
+    folder_->publish(manifest.shards, manifest_text(manifest, more));
+    print(summary, counts);
   }
 
-  void print_summary() const {
-    std::uint64_t annotation_count = 0;
-    for (const auto& shard : shards_) annotation_count += shard.annotation_count;
-    fmt::print("{}: {} images, {} boxes, {} of JPEG data in {} {} in '{}'\n", name_, summary_.image_count(),
-               annotation_count, describe_bytes(summary_.jpeg_bytes()), shards_.size(),
-               shards_.size() == 1 ? "shard" : "shards", options_.output.string());
-    for (const auto& line : summary_.lines()) fmt::print("{}\n", line);
+  void print(const Summary& summary, const SourceCounts& counts) const {
+    fmt::print("{}: {} images, {} boxes, {} of JPEG data in {} {} in '{}'\n", name_, summary.image_count(),
+               summary.box_count(), describe_bytes(summary.jpeg_bytes()), plan_.shard_count(),
+               plan_.shard_count() == 1 ? "shard" : "shards", options_.output.string());
+    for (const auto& line : summary.lines(counts)) fmt::print("{}\n", line);
     std::fflush(stdout);
-    for (const auto& warning : summary_.warnings()) log_warning("{}: {}", name_, warning);
+    for (const auto& warning : summary.warnings()) log_warning("{}: {}", name_, warning);
   }
 
-  const SplitSource& source_;
   const PreprocessOptions& options_;
+  const MpiComm& world_;
   std::string name_;
-  Findings findings_;
-  std::vector<std::string> left_out_annotations_;
-  AnnotationSet set_;
-  Summary summary_;
-  SetFolder folder_;
-  std::vector<std::vector<std::size_t>> annotations_of_;  // of each image: places in the set's annotations
-  std::vector<std::uint64_t> file_bytes_;                 // of each image's file
-  std::string identity_;
-  std::vector<ShardSummary> shards_;
+  fs::file_time_type read_time_;
+  SourceSet source_;
+  PackPlan plan_;
+  std::optional<SetFolder> folder_;     // on the root
+  std::vector<ImageProblem> problems_;  // of this rank's shards
+  std::size_t kept_shards_ = 0;
 };
 
 }  // namespace
 
-void pack_split(const SplitSource& source, const PreprocessOptions& options) {
-  SplitPacker(source, options).run();
+void pack_split(const SplitSource& source, const PreprocessOptions& options, const MpiComm& world) {
+  SplitPacker(source, options, world).run();
 }
 
 }  // namespace ssd

@@ -13,7 +13,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Options of other programs that README names.
-FOREIGN_OPTIONS = {'--install', '--prefix', '--mpi'}
+FOREIGN_OPTIONS = {'--install', '--prefix', '--mpi', '--bind-to', '--map-by'}
 faults = []
 
 

@@ -16,7 +16,7 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
 PhiloxCounter philox4x32_10(PhiloxCounter counter, PhiloxKey key);
 
 // What a stream of random numbers is used for; streams of different purposes never share numbers.
-enum class RandomPurpose : std::uint32_t { augmentation = 1, epoch_order = 2, test = 4 };
+enum class RandomPurpose : std::uint32_t { augmentation = 1, epoch_order = 2, shard_order = 3, test = 4 };
 
 // A sequence of random numbers. Not thread safe; cheap to make, one for each sample.
 class RandomStream {

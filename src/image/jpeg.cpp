@@ -1,61 +1,13 @@
 #include "image/jpeg.hpp"
 
-#include <csetjmp>
-#include <cstdio>
-// jpeglib.h wants FILE and size_t declared before it.
-#include <jerror.h>
-#include <jpeglib.h>
-
 #include <algorithm>
-#include <array>
 
 #include "core/error.hpp"
 #include "image/exif.hpp"
+#include "image/libjpeg.hpp"
 
 namespace ssd {
 namespace {
-
-// A header of 200 bytes may promise 65500 x 65500 pixels. Larger pictures than this are refused before memory
-// is taken: 400 MB as RGB, and a few times that inside libjpeg for a progressive file.
-constexpr std::int64_t kLargestPictureInPixels = std::int64_t{1} << 27;
-// A progressive file of some kilobytes may hold thousands of scans over a large picture, minutes of work
-// each. Encoders write about ten.
-constexpr int kMostScans = 500;
-
-// libjpeg's error handler: errors leave by longjmp, warnings are counted.
-struct ErrorHandler {
-  jpeg_error_mgr base;  // first, so that a jpeg_error_mgr* is an ErrorHandler*
-  std::jmp_buf jump;
-  std::array<char, JMSG_LENGTH_MAX> message;
-  bool met_end_of_bytes;
-  bool ran_out_of_bits;
-  bool has_several_scans;
-};
-
-ErrorHandler& handler_of(j_common_ptr info) {
-  return *reinterpret_cast<ErrorHandler*>(info->err);
-}
-
-[[noreturn]] void leave_with_error(j_common_ptr info) {
-  auto& handler = handler_of(info);
-  info->err->format_message(info, handler.message.data());
-  std::longjmp(handler.jump, 1);
-}
-
-void count_warning(j_common_ptr info, int level) {
-  if (level >= 0) return;
-  auto& handler = handler_of(info);
-  ++handler.base.num_warnings;
-  handler.met_end_of_bytes |= handler.base.msg_code == JWRN_JPEG_EOF;
-  handler.ran_out_of_bits |= handler.base.msg_code == JWRN_HIT_MARKER;
-}
-
-void stop_at_too_many_scans(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
-  auto& handler = handler_of(info);
-  std::snprintf(handler.message.data(), handler.message.size(), "more than %d scans", kMostScans);
-  std::longjmp(handler.jump, 1);
-}
 
 bool is_jpeg(std::span<const std::byte> bytes) {
   return bytes.size() >= 2 && bytes[0] == std::byte{0xFF} && bytes[1] == std::byte{0xD8};
@@ -63,54 +15,48 @@ bool is_jpeg(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// One libjpeg decompressor. The functions with a setjmp hold nothing that has a destructor, and neither does
-// anything between them and libjpeg: longjmp skips no destructor. They return false after an error; message()
-// says which.
+// One libjpeg decompressor. The functions with a setjmp return false after an error; message() says which.
 struct JpegDecoder::State {
   jpeg_decompress_struct info{};
-  ErrorHandler handler{};
+  LibjpegErrors errors{};
   jpeg_progress_mgr progress{};
+  bool has_several_scans = false;
   std::vector<std::uint8_t> cmyk_row;
 
   State() {
-    info.err = jpeg_std_error(&handler.base);
-    handler.base.error_exit = leave_with_error;
-    handler.base.emit_message = count_warning;
+    info.err = install(errors);
     if (!create()) throw Error(fmt::format("libjpeg: {}", message()));
-    progress.progress_monitor = stop_at_too_many_scans;
-    info.progress = &progress;
+    limit_scans(info, progress);
   }
   ~State() { jpeg_destroy_decompress(&info); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  const char* message() const { return handler.message.data(); }
+  const char* message() const { return errors.message.data(); }
 
   bool create() {
-    if (setjmp(handler.jump) != 0) return false;
+    if (setjmp(errors.jump) != 0) return false;
     jpeg_create_decompress(&info);
     jpeg_save_markers(&info, JPEG_APP0 + 1, 0xFFFF);  // for the orientation
     return true;
   }
 
   bool read_header(std::span<const std::byte> bytes) {
-    if (setjmp(handler.jump) != 0) return false;
+    if (setjmp(errors.jump) != 0) return false;
     jpeg_abort_decompress(&info);
-    handler.base.num_warnings = 0;
-    handler.met_end_of_bytes = false;
-    handler.ran_out_of_bits = false;
-    handler.has_several_scans = false;
+    forget_warnings(errors);
+    has_several_scans = false;
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
     jpeg_read_header(&info, TRUE);
     return true;
   }
 
   bool read_pixels(std::uint8_t* pixels) {
-    if (setjmp(handler.jump) != 0) return false;
+    if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = info.num_components == 4 ? JCS_CMYK : JCS_RGB;
     info.dct_method = JDCT_ISLOW;
     info.do_fancy_upsampling = TRUE;
-    handler.has_several_scans = jpeg_has_multiple_scans(&info);
+    has_several_scans = jpeg_has_multiple_scans(&info);
     jpeg_start_decompress(&info);
     const std::size_t row_bytes = std::size_t{info.output_width} * 3;
     while (info.output_scanline < info.output_height) {
@@ -165,12 +111,12 @@ int JpegDecoder::decode(std::span<const std::byte> bytes, RgbImage& image) {
   image.pixels.resize(width * static_cast<std::size_t>(info.height) * 3);
   if (info.components == 4) state_->cmyk_row.resize(width * 4);
   SSD_VALIDATE(state_->read_pixels(image.pixels.data()), "a damaged JPEG: {}", state_->message());
-  return static_cast<int>(state_->handler.base.num_warnings);
+  return static_cast<int>(state_->errors.base.num_warnings);
 }
 
 bool JpegDecoder::is_cut_off() const {
-  const auto& handler = state_->handler;
-  return handler.met_end_of_bytes && (handler.ran_out_of_bits || handler.has_several_scans);
+  const auto& errors = state_->errors;
+  return errors.met_end_of_bytes && (errors.ran_out_of_bits || state_->has_several_scans);
 }
 
 JpegInfo JpegDecoder::read_info(std::span<const std::byte> bytes) {

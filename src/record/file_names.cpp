@@ -8,6 +8,7 @@ namespace ssd {
 namespace {
 
 constexpr std::size_t kDigits = 5;
+constexpr std::string_view kWaitingMark = ".waiting";
 
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   if (text.size() < kDigits) return std::nullopt;
@@ -46,6 +47,20 @@ std::optional<ShardName> parse_shard_file_name(std::string_view file_name) {
     return ShardName{split, *index, *count};
   }
   return std::nullopt;
+}
+
+std::string waiting_file_name(const ShardName& name) {
+  return fmt::format(".{}{}", shard_file_name(name), kWaitingMark);
+}
+
+std::optional<ShardName> parse_waiting_file_name(std::string_view file_name) {
+  if (!take(file_name, ".") || !file_name.ends_with(kWaitingMark)) return std::nullopt;
+  file_name.remove_suffix(kWaitingMark.size());
+  return parse_shard_file_name(file_name);
+}
+
+std::string lock_file_name(Split split) {
+  return fmt::format(".{}.lock", split_name(split));
 }
 
 std::string manifest_file_name(Split split) {

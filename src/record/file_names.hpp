@@ -23,6 +23,11 @@ std::string shard_file_name(const ShardName& name);
 // Nothing where the name is not exactly that of a shard.
 std::optional<ShardName> parse_shard_file_name(std::string_view file_name);
 
+// A shard that is whole and waits for the others of its set.
+std::string waiting_file_name(const ShardName& name);
+std::optional<ShardName> parse_waiting_file_name(std::string_view file_name);
+
 std::string manifest_file_name(Split split);
+std::string lock_file_name(Split split);
 
 }  // namespace ssd

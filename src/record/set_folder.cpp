@@ -1,10 +1,8 @@
 #include "record/set_folder.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 
 #include "core/atomic_file.hpp"
 #include "core/error.hpp"
@@ -30,22 +28,19 @@ bool is_shard_of(Split split, const std::string& name) {
   return shard && shard->split == split;
 }
 
-// The process that writes a temporary file, if it runs on this machine and still lives; else 0.
-pid_t living_writer(const fs::path& folder, const std::string& name) {
-  const auto dot = name.rfind('.');
-  pid_t process = 0;
-  std::from_chars(name.data() + dot + 1, name.data() + name.size(), process);
-  const auto mark = name.find(".tmp.");
-  const auto ours = temporary_path_for(folder / name.substr(1, mark - 1)).filename().string();
-  const bool is_this_host = ours.substr(0, ours.rfind('.')) == name.substr(0, dot);
-  if (process <= 0 || process == ::getpid() || !is_this_host) return 0;
-  return ::kill(process, 0) == 0 || errno == EPERM ? process : 0;
-}
-
 std::vector<std::string> file_names_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
   return names;
+}
+
+const fs::path& writable_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  SSD_VALIDATE(!error && fs::is_directory(folder), "cannot make folder '{}': {}", folder.string(),
+               error ? error.message() : "a file of this name exists");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw system_error("write into", folder, errno);
+  return folder;
 }
 
 void remove_file(const fs::path& path) {
@@ -54,24 +49,10 @@ void remove_file(const fs::path& path) {
 
 }  // namespace
 
-SetFolder::SetFolder(fs::path folder, Split split) : folder_(std::move(folder)), split_(split) {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  SSD_VALIDATE(!error && fs::is_directory(folder_), "cannot make folder '{}': {}", folder_.string(),
-               error ? error.message() : "a file of this name exists");
-  if (::access(folder_.c_str(), W_OK | X_OK) != 0) throw system_error("write into", folder_, errno);
-  for (const auto& name : file_names_in(folder_)) {
-    if (!is_temporary_of(split_, name)) continue;
-    const auto process = living_writer(folder_, name);
-    SSD_VALIDATE(process == 0, "'{}': process {} is writing {} shards there ('{}'); wait for it, or end it",
-                 folder_.string(), process, split_name(split_), name);
-  }
-}
-
-SetFolder::~SetFolder() {
-  std::error_code ignored;
-  for (const auto& path : temporaries_) fs::remove(path, ignored);
-}
+SetFolder::SetFolder(fs::path folder, Split split)
+    : folder_(std::move(folder)),
+      split_(split),
+      lock_(writable_folder(folder_) / lock_file_name(split), fmt::format("{} shards", split_name(split))) {}
 
 ExistingSet SetFolder::existing(const std::string& set_identity) const {
   const auto path = folder_ / manifest_file_name(split_);
@@ -86,29 +67,34 @@ ExistingSet SetFolder::existing(const std::string& set_identity) const {
   }
 }
 
-std::size_t SetFolder::remove_leftovers() {
+std::size_t SetFolder::clean(std::uint32_t shard_count) {
   const bool is_complete = fs::exists(folder_ / manifest_file_name(split_));
   std::size_t count = 0;
   for (const auto& name : file_names_in(folder_)) {
-    if (!is_temporary_of(split_, name) && (is_complete || !is_shard_of(split_, name))) continue;
+    const auto waiting = parse_waiting_file_name(name);
+    const auto shard = waiting ? waiting : parse_shard_file_name(name);
+    const bool is_ours = shard && shard->split == split_;
+    if (!is_temporary_of(split_, name) && !is_ours) continue;
+    if (is_ours && !waiting && is_complete) continue;
+    if (is_ours && shard->count == shard_count) {
+      if (!waiting) rename_durably(folder_ / name, temporary_path(shard->index, shard->count));
+      continue;
+    }
     remove_file(folder_ / name);
     ++count;
   }
   return count;
 }
 
-fs::path SetFolder::temporary_path(std::uint32_t index, std::uint32_t count) {
-  auto path = temporary_path_for(folder_ / shard_file_name({split_, index, count}));
-  temporaries_.push_back(path);
-  return path;
+fs::path SetFolder::temporary_path(std::uint32_t index, std::uint32_t count) const {
+  return folder_ / waiting_file_name({split_, index, count});
 }
 
 void SetFolder::publish(const std::vector<ShardSummary>& shards, const std::string& manifest_text) {
   remove_published_set();
-  for (const auto& shard : shards) {
-    const auto path = folder_ / shard.file_name;
-    rename_durably(temporary_path_for(path), path);
-  }
+  const auto count = static_cast<std::uint32_t>(shards.size());
+  for (std::uint32_t index = 0; index < count; ++index)
+    rename_durably(temporary_path(index, count), folder_ / shards[index].file_name);
   write_file_atomically(folder_ / manifest_file_name(split_), manifest_text);
 }
 

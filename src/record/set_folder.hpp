@@ -1,6 +1,6 @@
-// The files of one split in a folder while they are written (FORMAT.md, "Files of a set"): what an earlier
-// run left is looked at and cleaned, finished shards wait under temporary names, publish() makes the set
-// appear. One process at a time writes a folder; one thread.
+// The files of one split in a folder while they are written (FORMAT.md, "Files of a set"): finished shards
+// wait under hidden names, also for a later run where this one dies, and publish() makes the set appear. One
+// process at a time writes a split, which a lock sees to; one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "record/shard_writer.hpp"
 #include "record/split.hpp"
+#include "record/writer_lock.hpp"
 
 namespace ssd {
 
@@ -24,22 +25,20 @@ class SetFolder {
   // Makes the folder where there is none. Throws Error where it cannot be written or another run is writing
   // this split.
   SetFolder(std::filesystem::path folder, Split split);
-  // Removes the temporary files that were not published.
-  ~SetFolder();
-  SetFolder(const SetFolder&) = delete;
-  SetFolder& operator=(const SetFolder&) = delete;
 
   ExistingSet existing(const std::string& set_identity) const;
 
-  // Removes what dead runs left of this split: temporary files, and shards without a manifest. Returns their
-  // number.
-  std::size_t remove_leftovers();
+  // What dead runs left of this split: temporary files are removed, and shards that wait too, unless they are
+  // of a set of this many; such shards without a manifest, left by a run that died while it published, wait
+  // again. Whether their content is what it should be is for the caller to see. Returns how many were
+  // removed.
+  std::size_t clean(std::uint32_t shard_count);
 
-  // Where shard `index` of `count` is to be written.
-  std::filesystem::path temporary_path(std::uint32_t index, std::uint32_t count);
+  // Where shard `index` of `count` waits until publish().
+  std::filesystem::path temporary_path(std::uint32_t index, std::uint32_t count) const;
 
-  // Renames the shards to their names and writes the manifest last; an existing set of this split is removed
-  // first.
+  // Renames the waiting shards to their names and writes the manifest last; an existing set of this split is
+  // removed first.
   void publish(const std::vector<ShardSummary>& shards, const std::string& manifest_text);
 
  private:
@@ -47,7 +46,7 @@ class SetFolder {
 
   std::filesystem::path folder_;
   Split split_;
-  std::vector<std::filesystem::path> temporaries_;
+  WriterLock lock_;
 };
 
 }  // namespace ssd

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <type_traits>
 
@@ -37,6 +38,16 @@ void validate_image(const ShardData& data, std::size_t i, std::uint64_t jpeg_dat
                data.widths[i], data.heights[i]);
   SSD_VALIDATE(data.orientations[i] >= 1 && data.orientations[i] <= 8, "image {}: orientation {}", id,
                data.orientations[i]);
+}
+
+// first_restarts must have been checked.
+void validate_restarts(const ShardData& data, std::size_t i) {
+  const auto first = data.restart_offsets.begin() + static_cast<std::ptrdiff_t>(data.first_restarts[i]);
+  const auto last = data.restart_offsets.begin() + static_cast<std::ptrdiff_t>(data.first_restarts[i + 1]);
+  SSD_VALIDATE((first == last) == (data.restart_intervals[i] == 0) &&
+                   std::adjacent_find(first, last, std::greater_equal<>()) == last &&
+                   (first == last || *(last - 1) < data.jpeg_bytes[i]),
+               "image {}: its restart segments do not fit its picture", data.image_ids[i]);
 }
 
 }  // namespace
@@ -90,7 +101,10 @@ void validate(const ShardData& data, std::uint64_t jpeg_data_bytes) {
                    data.file_names.bytes.size());
   validate_offsets("images/first_annotation", data.first_annotations, image_count, annotation_count);
   validate_offsets("images/first_restart", data.first_restarts, image_count, data.restart_offsets.size());
-  for (std::size_t i = 0; i < image_count; ++i) validate_image(data, i, jpeg_data_bytes);
+  for (std::size_t i = 0; i < image_count; ++i) {
+    validate_image(data, i, jpeg_data_bytes);
+    validate_restarts(data, i);
+  }
 }
 
 }  // namespace ssd

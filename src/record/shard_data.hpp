@@ -21,6 +21,8 @@ inline constexpr std::uint32_t kImageGray = 1U << 1;
 inline constexpr std::uint32_t kImageCmyk = 1U << 2;
 inline constexpr std::uint32_t kImageEncodedAnew = 1U << 3;
 inline constexpr std::uint32_t kImageSizeFromPicture = 1U << 4;
+inline constexpr std::uint32_t kImageSourceProgressive = 1U << 5;
+inline constexpr std::uint32_t kImageSourceArithmetic = 1U << 6;
 // Bits of annotations/flags.
 inline constexpr std::uint32_t kAnnotationCrowd = 1U << 0;
 inline constexpr std::uint32_t kAnnotationTrainable = 1U << 1;
@@ -31,6 +33,7 @@ struct ShardHeader {
   std::uint32_t count = 0;
   std::string set_identity;  // 32 hex digits
   std::string options;       // JSON, not empty
+  friend bool operator==(const ShardHeader&, const ShardHeader&) = default;
 };
 
 // Strings, one after the other; string i is bytes[offsets[i], offsets[i + 1]).

@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* kFormatName = "ssd-shard";
 constexpr const char* kJpegDataset = "jpeg";
+constexpr const char* kRestartDataset = "restart/offset";
 constexpr std::uint64_t kAlignmentBytes = 4096;  // a page, and a block of common file systems
 
 ShardHeader read_header(const Hdf5File& file) {
@@ -39,6 +40,7 @@ ShardOnDisk read_open_shard(const Hdf5File& file) {
                "damaged: its content does not match its digest; copy it again or run ssd_preprocess again");
   validate(shard.data, count_hdf5_rows(file, kJpegDataset, Hdf5LayoutOf<std::uint8_t>::value));
   shard.jpeg_data_offset = hdf5_data_offset(file, kJpegDataset);
+  shard.restart_data_offset = hdf5_data_offset(file, kRestartDataset);
   return shard;
 }
 

@@ -18,7 +18,8 @@ Digest write_shard(const std::filesystem::path& path, const ShardHeader& header,
 struct ShardOnDisk {
   ShardHeader header;
   ShardData data;
-  std::uint64_t jpeg_data_offset = 0;  // of the dataset "jpeg" in the file, in bytes
+  std::uint64_t jpeg_data_offset = 0;     // of the dataset "jpeg" in the file, in bytes
+  std::uint64_t restart_data_offset = 0;  // of the dataset "restart/offset"
   Digest digest;
 };
 

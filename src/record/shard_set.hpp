@@ -12,6 +12,7 @@
 #include "coco/annotations.hpp"
 #include "core/digest.hpp"
 #include "core/ids.hpp"
+#include "record/shard_bytes.hpp"
 #include "record/split.hpp"
 
 namespace ssd {
@@ -39,8 +40,11 @@ struct Record {
   std::uint32_t shard = 0;        // place of the JPEG's bytes
   std::uint64_t byte_offset = 0;  // in the shard file
   std::uint32_t byte_count = 0;
-  std::uint32_t crc32 = 0;           // of the JPEG's bytes
-  std::size_t first_annotation = 0;  // into the set's annotations
+  std::uint32_t crc32 = 0;                // of the JPEG's bytes
+  std::uint32_t restart_interval = 0;     // MCUs of a restart segment of the JPEG; 0: no index
+  std::uint32_t restart_count = 0;        // segments
+  std::uint64_t restart_byte_offset = 0;  // of their index in the shard file
+  std::size_t first_annotation = 0;       // into the set's annotations
   std::size_t annotation_count = 0;
 };
 
@@ -50,9 +54,6 @@ class ShardSet {
   // shards of different sets mixed, a COCO folder given instead: then the message names the ssd_preprocess
   // command).
   static ShardSet open(const std::filesystem::path& folder, Split split);
-  ShardSet(ShardSet&&) noexcept;
-  ShardSet& operator=(ShardSet&&) noexcept;
-  ~ShardSet();
 
   const std::filesystem::path& folder() const { return folder_; }
   Split split() const { return split_; }
@@ -66,6 +67,11 @@ class ShardSet {
   // Throws Error that names shard, record and image.
   void read_jpeg(const Record& record, std::vector<std::byte>& bytes) const;
 
+  // Where each restart segment's entropy-coded data begins in the JPEG's bytes (image/jpeg_transcode.hpp says
+  // what else holds); empty where the record has no index. The same threads, buffer and errors; the index is
+  // not held in memory, since it would be larger than all else.
+  void read_restarts(const Record& record, std::vector<std::uint32_t>& offsets) const;
+
  private:
   ShardSet() = default;
 
@@ -75,8 +81,7 @@ class ShardSet {
   std::vector<Record> records_;
   std::vector<RecordAnnotation> annotations_;
   Digest digest_;
-  std::vector<std::filesystem::path> shard_paths_;
-  std::vector<int> shard_descriptors_;
+  std::vector<ShardBytes> shards_;
 };
 
 }  // namespace ssd

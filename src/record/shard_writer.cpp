@@ -1,8 +1,10 @@
 #include "record/shard_writer.hpp"
 
 #include <limits>
+#include <system_error>
 #include <utility>
 
+#include "core/atomic_file.hpp"
 #include "core/error.hpp"
 #include "record/file_names.hpp"
 #include "record/shard_file.hpp"
@@ -49,7 +51,9 @@ void ShardWriter::add(const RecordToWrite& record, std::span<const std::byte> jp
                                      (is_trainable ? kAnnotationTrainable : 0));
   }
   data_.first_annotations.push_back(data_.annotation_ids.size());
-  data_.restart_intervals.push_back(0);
+  data_.restart_intervals.push_back(record.restart_interval);
+  data_.restart_offsets.insert(data_.restart_offsets.end(), record.restart_offsets.begin(),
+                               record.restart_offsets.end());
   data_.first_restarts.push_back(data_.restart_offsets.size());
 }
 
@@ -60,7 +64,15 @@ ShardSummary ShardWriter::close(const std::filesystem::path& path) {
   summary.file_name = shard_file_name({header_.split, header_.index, header_.count});
   summary.image_count = data.image_ids.size();
   summary.annotation_count = data.annotation_ids.size();
-  summary.content_digest = write_shard(path, header_, data, jpeg_data).hex();
+  const auto temporary = temporary_path_for(path.parent_path() / summary.file_name);
+  try {
+    summary.content_digest = write_shard(temporary, header_, data, jpeg_data).hex();
+    rename_durably(temporary, path);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw;
+  }
   summary.file_bytes = std::filesystem::file_size(path);
   return summary;
 }

@@ -32,6 +32,8 @@ struct RecordToWrite {
   std::uint32_t decode_warnings = 0;
   std::uint64_t source_bytes = 0;
   Digest source_digest;
+  std::uint32_t restart_interval = 0;          // MCUs of a restart segment; 0: no index
+  std::vector<std::uint32_t> restart_offsets;  // of each segment's first byte in the JPEG
   std::vector<AnnotationToWrite> annotations;
 };
 
@@ -52,8 +54,8 @@ class ShardWriter {
   // jpeg is empty if and only if the record is bad.
   void add(const RecordToWrite& record, std::span<const std::byte> jpeg);
 
-  // Writes the file at path (a temporary name: see SetFolder), synced. The writer is empty afterwards. Throws
-  // Error; then what there is of the file remains.
+  // Writes the file at path (a name for waiting: see SetFolder): under a temporary name, synced, renamed. The
+  // writer is empty afterwards. Throws Error; then nothing is left of the file.
   ShardSummary close(const std::filesystem::path& path);
 
  private:

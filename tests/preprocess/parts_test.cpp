@@ -18,7 +18,7 @@ namespace {
 
 PreprocessOptions parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "ssd_preprocess");
-  return parse_options(static_cast<int>(arguments.size()), arguments.data()).value();
+  return parse_options(static_cast<int>(arguments.size()), arguments.data()).options.value();
 }
 
 TEST(Options, have_the_defaults_that_help_promises) {
@@ -26,10 +26,10 @@ TEST(Options, have_the_defaults_that_help_promises) {
   EXPECT_EQ(options.coco, "coco");
   EXPECT_EQ(options.output, "out");
   EXPECT_EQ(options.split, std::nullopt);
-  EXPECT_EQ(options.shard_bytes, std::uint64_t{256} << 20);
+  EXPECT_EQ(options.pack.shard_bytes, std::uint64_t{256} << 20);
   EXPECT_GE(options.threads, 1U);
   EXPECT_FALSE(options.force);
-  EXPECT_FALSE(options.skip_bad);
+  EXPECT_FALSE(options.pack.skip_bad);
 }
 
 TEST(Options, are_read_before_and_after_the_paths) {
@@ -40,10 +40,10 @@ TEST(Options, are_read_before_and_after_the_paths) {
   EXPECT_EQ(options.split, Split::val);
   EXPECT_EQ(options.annotations, "a.json");
   EXPECT_EQ(options.images, "pictures");
-  EXPECT_EQ(options.shard_bytes, 65536U);
+  EXPECT_EQ(options.pack.shard_bytes, 65536U);
   EXPECT_EQ(options.threads, 3U);
   EXPECT_TRUE(options.force);
-  EXPECT_TRUE(options.skip_bad);
+  EXPECT_TRUE(options.pack.skip_bad);
 }
 
 TEST(Options, byte_counts_take_the_usual_units_and_nothing_else) {

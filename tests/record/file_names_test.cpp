@@ -11,6 +11,9 @@ TEST(FileNames, are_made_and_parsed_alike) {
   EXPECT_EQ(parse_shard_file_name("val-00003-of-00012.h5"), name);
   EXPECT_EQ(parse_shard_file_name("train-00000-of-00001.h5"), (ShardName{Split::train, 0, 1}));
   EXPECT_EQ(manifest_file_name(Split::train), "train.manifest.json");
+  EXPECT_EQ(waiting_file_name(name), ".val-00003-of-00012.h5.waiting");
+  EXPECT_EQ(parse_waiting_file_name(".val-00003-of-00012.h5.waiting"), name);
+  EXPECT_EQ(lock_file_name(Split::val), ".val.lock");
 }
 
 TEST(FileNames, of_other_files_are_not_taken_for_shards) {
@@ -19,6 +22,9 @@ TEST(FileNames, of_other_files_are_not_taken_for_shards) {
                            ".train-00000-of-00001.h5.tmp.host.1", "train-000a0-of-00001.h5",
                            "train--0001-of-00001.h5", "train-00000-of-00000.h5", "train.manifest.json"})
     EXPECT_FALSE(parse_shard_file_name(name)) << name;
+  for (const auto* name : {"", ".waiting", "val-00003-of-00012.h5.waiting", ".val-00003-of-00012.h5",
+                           ".val-00003-of-00012.waiting", ".train.lock"})
+    EXPECT_FALSE(parse_waiting_file_name(name)) << name;
 }
 
 }  // namespace

@@ -46,6 +46,9 @@ inline std::vector<MadeRecord> made_records(std::size_t count) {
     record.source_digest = {random.next_u32(), random.next_u32()};
     made.jpeg.resize(random.below(900) + 100);
     for (auto& byte : made.jpeg) byte = static_cast<std::byte>(random.below(256));
+    record.restart_interval = static_cast<std::uint32_t>(i % 3);  // every third has no index
+    for (std::uint32_t k = 0; record.restart_interval != 0 && k <= i % 5; ++k)
+      record.restart_offsets.push_back(7 * k + 20);
     for (std::size_t k = 0; k < i % 4; ++k) {
       Annotation annotation;
       annotation.id = static_cast<std::int64_t>(1000 * i + k);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "core/atomic_file.hpp"
 #include "core/error.hpp"
+#include "core/host_name.hpp"
 #include "record/made_set.hpp"
 #include "record/shard_set.hpp"
 #include "support/files.hpp"
@@ -50,7 +52,7 @@ class SetFolderTest : public testing::Test {
       return false;
     }
   }
-  ShardSummary write_shard(SetFolder& folder, std::uint32_t index) const {
+  ShardSummary write_shard(const SetFolder& folder, std::uint32_t index) const {
     ShardWriter writer({Split::train, index, 2, std::string(32, 'c'), "{}"}, made_categories());
     writer.add(records[index].record, records[index].jpeg);
     return writer.close(folder.temporary_path(index, 2));
@@ -61,32 +63,43 @@ class SetFolderTest : public testing::Test {
   fs::path path = temporary.path() / "set";
 };
 
-TEST_F(SetFolderTest, a_run_that_dies_leaves_nothing_that_opens_and_the_next_one_cleans_it) {
-  const std::vector<std::function<void()>> deaths{
-      [&] {  // while shards are written
-        auto* folder = new SetFolder(path, Split::train);
-        write_shard(*folder, 0);
-      },
-      [&] {  // in the middle of publishing
-        auto* folder = new SetFolder(path, Split::train);
-        const auto first = write_shard(*folder, 0);
-        write_shard(*folder, 1);
-        rename_durably(temporary_path_for(path / first.file_name), path / first.file_name);
-      },
-      [&] {  // while the manifest is written
-        write_made_set(path, records);
-        write_text(temporary_path_for(path / "train.manifest.json"), "{}");
-        fs::remove(path / "train.manifest.json");
-      }};
+TEST_F(SetFolderTest, what_a_run_that_dies_leaves_does_not_open_and_finished_shards_wait_for_the_next) {
+  const std::set<std::string> both{".train-00000-of-00002.h5.waiting", ".train-00001-of-00002.h5.waiting"};
+  const std::set<std::string> first{".train-00000-of-00002.h5.waiting"};
+  const std::vector<std::pair<std::function<void()>, std::set<std::string>>> deaths{
+      {[&] {  // while shards are written
+         const auto* folder = new SetFolder(path, Split::train);
+         write_shard(*folder, 0);
+         write_text(temporary_path_for(path / "train-00001-of-00002.h5"), "half a shard");
+       },
+       first},
+      {[&] {  // in the middle of publishing
+         const auto* folder = new SetFolder(path, Split::train);
+         const auto summary = write_shard(*folder, 0);
+         write_shard(*folder, 1);
+         rename_durably(folder->temporary_path(0, 2), path / summary.file_name);
+       },
+       both},
+      {[&] {  // while the manifest is written
+         write_made_set(path, records);
+         write_text(temporary_path_for(path / "train.manifest.json"), "{}");
+         fs::remove(path / "train.manifest.json");
+       },
+       both}};
   for (std::size_t i = 0; i < deaths.size(); ++i) {
     SCOPED_TRACE(i);
-    die_after(deaths[i]);
-    EXPECT_FALSE(names_in(path).empty());
+    die_after(deaths[i].first);
     EXPECT_FALSE(opens());
     {
       SetFolder folder(path, Split::train);
       EXPECT_EQ(folder.existing(std::string(32, 'c')), ExistingSet::none);
-      EXPECT_GT(folder.remove_leftovers(), 0U);
+      EXPECT_EQ(folder.clean(2), i == 1 ? 0U : 1U);
+    }
+    EXPECT_EQ(names_in(path), deaths[i].second);
+    EXPECT_FALSE(opens());
+    {
+      SetFolder folder(path, Split::train);
+      EXPECT_EQ(folder.clean(3), deaths[i].second.size());  // not of a set of 3
     }
     EXPECT_TRUE(names_in(path).empty());
     write_made_set(path, records);
@@ -103,8 +116,7 @@ TEST_F(SetFolderTest, a_run_that_dies_beside_a_complete_set_leaves_that_as_it_is
     write_shard(*folder, 0);
   });
   EXPECT_TRUE(opens());
-  SetFolder folder(path, Split::train);
-  EXPECT_EQ(folder.remove_leftovers(), 1U);
+  EXPECT_EQ(SetFolder(path, Split::train).clean(0), 1U);
   EXPECT_EQ(names_in(path), kComplete);
   EXPECT_TRUE(opens());
 }
@@ -130,30 +142,34 @@ TEST_F(SetFolderTest, publishing_replaces_a_set_of_more_shards_and_leaves_the_ot
   EXPECT_NO_THROW(ShardSet::open(path, Split::val));
 }
 
-TEST_F(SetFolderTest, unpublished_files_go_with_the_object) {
-  {
-    SetFolder folder(path, Split::train);
-    write_shard(folder, 0);
-    EXPECT_EQ(names_in(path).size(), 1U);
-  }
-  EXPECT_TRUE(names_in(path).empty());
+TEST_F(SetFolderTest, a_shard_that_could_not_be_written_leaves_nothing) {
+  const SetFolder folder(path, Split::train);
+  ShardWriter writer({Split::train, 0, 2, std::string(32, 'c'), "{}"}, made_categories());
+  writer.add(records[0].record, records[0].jpeg);
+  fs::create_directories(folder.temporary_path(0, 2));  // no file can take its name
+  EXPECT_THROW(writer.close(folder.temporary_path(0, 2)), Error);
+  fs::remove(folder.temporary_path(0, 2));
+  EXPECT_EQ(names_in(path), (std::set<std::string>{".train.lock"}));
 }
 
 TEST_F(SetFolderTest, a_folder_that_a_living_process_writes_is_refused) {
   fs::create_directories(path);
   const auto child = ::fork();
   if (child == 0) {
-    write_text(temporary_path_for(path / "train-00000-of-00002.h5"), "x");
+    const SetFolder folder(path, Split::train);
+    write_text(path / "locked", "");
     ::pause();
   }
-  while (fs::is_empty(path)) ::usleep(1000);
-  const auto message = message_of<Error>([&] { SetFolder(path, Split::train); });
-  EXPECT_THAT(message, testing::StartsWith(fmt::format("'{}': process {} is writing train shards there",
-                                                       path.string(), child)));
+  while (!fs::exists(path / "locked")) ::usleep(1000);
+  EXPECT_EQ(message_of<Error>([&] { SetFolder(path, Split::train); }),
+            fmt::format("'{}': process {} on {} is writing train shards there; wait for it, or end it",
+                        path.string(), child, host_name()));
   EXPECT_NO_THROW(SetFolder(path, Split::val));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(fs::exists(path / ".train.lock"));
   EXPECT_NO_THROW(SetFolder(path, Split::train));
+  EXPECT_EQ(names_in(path), (std::set<std::string>{"locked"}));
 }
 
 TEST_F(SetFolderTest, a_folder_that_cannot_be_made_is_named) {
