@@ -70,7 +70,7 @@ choose_launcher() {
       launch_nodes=(mpirun -np "$SLURM_NNODES" --map-by ppr:1:node --bind-to none) ;;
     srun)
       launch=(srun --mpi=pmix --cpu-bind=none --cpus-per-task="$((SLURM_CPUS_ON_NODE / ranks_per_node))")
-      launch_nodes=(srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 --cpu-bind=none) ;;
+      launch_nodes=(srun --mpi=pmix --ntasks="$SLURM_NNODES" --ntasks-per-node=1 --cpu-bind=none) ;;
     *) fail "LAUNCHER=$LAUNCHER: mpirun or srun" ;;
   esac
 }
@@ -249,9 +249,9 @@ ssd_scaling() {
   exit 0
 }
 
-# ssd_pack DATA OPTION...: COCO, or the set that the options name, into SHARDS
+# ssd_pack DATA OPTION...: COCO, or the set that the options name, into SHARDS; a process on each node
 ssd_pack() {
-  local data=$1 folder needed free; shift
+  local data=$1 folder needed free launch_nodes=(); shift
   [ -z "$CONTAINER" ] || mkdir -p "$SHARDS"
   case " $* " in
     *' --voc '*|*' --annotations '*) data= ;;
@@ -264,6 +264,7 @@ ssd_pack() {
       [ "$free" -ge "$needed" ] || fail "SHARDS=$SHARDS: $free GB free, $needed needed; set SHARDS to a larger file system" ;;
   esac
   choose_programs --device cpu
-  run_child "${inside[@]}" "$BIN/ssd_preprocess" "$@" ${data:+"$data"} "$SHARDS"
+  [ "$SLURM_NNODES" = 1 ] || choose_launcher
+  run_child "${launch_nodes[@]}" "${inside[@]}" "$BIN/ssd_preprocess" "$@" ${data:+"$data"} "$SHARDS"
   exit "$code"
 }

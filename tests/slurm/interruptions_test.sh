@@ -11,9 +11,12 @@ bin=$(cd "$1" && pwd)
 root=$(cd "$here/../.." && pwd)
 # shellcheck source=tests/slurm/batch_job.sh
 . "$here/batch_job.sh"
-"$bin/ssd_preprocess" "$root/tests/data/coco_free" shards >pack.log 2>&1 || { cat pack.log >&2; fail 'ssd_preprocess'; }
 start_cluster 3 4
 said() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
+
+batch=ssd_preprocess.sbatch sbatch_options=(--nodes=2)
+job pack DATA="$root/tests/data/coco_free" --
+expect_outcome 'COMPLETED 0:0'
 
 # Two nodes; only rank 0 writes, so for the other node the folder of results need not be writable.
 mkdir results
