@@ -149,11 +149,12 @@ check_averages() {
   "${launch[@]}" "${inside[@]}" "$BIN/ssd_comm_bench" --type "$type" --min-bytes 4M --max-bytes 4M --iterations 2 --warmup 1 "${cpu[@]}"
 }
 
-# preflight SPLIT OPTION...: everything above for a run with these options
+# preflight SPLIT OPTION...: everything above for a run with these options; of val shards beside train's, too
 preflight() {
   local split=$1; shift
   check_ranks "$@"
   check_shards "$split"
+  [ ! -e "$SHARDS/val.manifest.json" ] || check_shards val
   check_results
   choose_programs "$@"
   choose_launcher
@@ -215,7 +216,7 @@ end_job() {
 ssd_train() {
   local start=(--checkpoint auto)
   # A file that the user names is where the first run starts; what this job itself has saved is further.
-  case " $* " in *' --checkpoint '*) has_checkpoint || start=() ;; esac
+  case " $* " in *' --checkpoint '*|*' --checkpoint='*) has_checkpoint || start=() ;; esac
   preflight train "$@"
   touch "$RESULTS/.started"
   sleep 0.01  # what is written from here on is newer

@@ -60,7 +60,7 @@ class DefinitionTest(unittest.TestCase):
                 if shutil.which('shellcheck'):
                     subprocess.run(['shellcheck', '--shell=sh', '--exclude=SC2012', '-'], input=script(name), text=True, check=True)
 
-    def test_the_environment_finds_the_programs_in_a_shell_that_is_no_login_shell(self):
+    def test_T7_04_the_environment_finds_the_programs_in_a_shell_that_is_no_login_shell(self):
         run = subprocess.run(['sh', '-c', script('environment') + 'echo "$PATH $LC_ALL"'], capture_output=True, text=True,
                              env={'PATH': '/bin'}, check=True)
         self.assertEqual(run.stdout, '/opt/ssd/bin:/bin C.UTF-8\n')

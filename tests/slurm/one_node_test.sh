@@ -67,10 +67,23 @@ batch=ssd_benchmark.sbatch
 job scaling RESULTS="$work/scaling" RANKS='1 2' -- "${small[@]}" --benchmark-warmup 1 --benchmark-iterations 1
 expect_outcome 'COMPLETED 0:0'
 [ "$(awk 'NR > 1 && $2 > 0 { print $1 }' scaling/scaling.txt | paste -sd ' ')" = '1 2' ] || fail 'no table'
+
+# A task of the array goes on from what the one before it has saved: here, nothing is left.
+batch=ssd_8gpu_fp16.sbatch sbatch_options=(--ntasks-per-node=2 --gres=gpu:2 --array=1-2%1)
+submit array -- "${small[@]}" --epochs 1 --evaluation none --seed 1
+for task in 1 2; do
+  outcome=$(wait_for_job "${id}_$task" 120)
+  printf '%4d s  array task %s: %s\n' "$SECONDS" "$task" "$outcome"
+  expect_outcome 'COMPLETED 0:0'
+done
+cat array-*.log >array
+log=$work/array
+expect "results array-$id" 2
+expect 'done: 1 epochs' 1
+expect 'done: 0 epochs' 1
 sbatch_options=()
 
 # Each failure is one line, and the job has its exit code.
-batch=ssd_8gpu_fp16.sbatch
 refused() { expect_outcome 'FAILED 2:0'; expect 'error: ' 1; expect "error: $1" 1; expect 'SSD300 with' 0; }
 job no_shards SHARDS=/nowhere -- "${small[@]}"
 refused 'SHARDS=/nowhere: no train.manifest.json in it; '
