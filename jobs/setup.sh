@@ -29,7 +29,8 @@ packages=(
   libcairo2-dev libpugixml-dev
   libgtest-dev libgmock-dev
 )
-# Root alone can start the cluster of tests/slurm.
+# What only tests run. Root alone can start the cluster of tests/slurm.
+if [ "$tests" = yes ]; then packages+=(curl wget); fi
 if [ "$tests" = yes ] && [ "$(id -u)" -eq 0 ]; then packages+=(slurm-wlm munge iproute2); fi
 
 known=yes

@@ -6,8 +6,9 @@ import re
 import sys
 
 TESTS = pathlib.Path(__file__).parent
-# A number in the name of a test (TEST(Suite, T1_01_...)) or of a case of a parameterised test ("T1_01_...").
-TEST_NAME = re.compile(r'^TEST(?:_[FP])?\(\w+, (\w+)\)', re.M)
+# A number in the name of a test (TEST(Suite, T1_01_...), in Python test_T1_01_...) or of a case of a parameterised test
+# ("T1_01_...").
+TEST_NAME = re.compile(r'^(?:TEST(?:_[FP])?\(\w+, (?=\w+\))|    def (?=test_))(\w+)', re.M)
 CASE_NAME = re.compile(r'"(T\d_\d\d\w*)"')
 
 
@@ -23,7 +24,7 @@ def main():
     cases = [case for case, _ in rows]
     faults += [f'{case}: stands twice in the table' for case in set(cases) if cases.count(case) > 1]
     for case, answer in rows:
-        files = re.findall(r'`([\w/]+\.cpp)`', answer)
+        files = re.findall(r'`([\w/]+_test\.(?:cpp|py))`', answer)
         if not files and not answer.startswith(('waits: ', 'no test: ')):
             faults.append(f'{case}: neither a test nor a reason')
         for file in files:
@@ -31,7 +32,7 @@ def main():
                 faults.append(f'{case}: no file {file}')
             elif case not in numbers_in(TESTS / file):
                 faults.append(f'{case}: no test in {file} has it in its name')
-    for path in sorted(TESTS.rglob('*_test.cpp')):
+    for path in sorted([*TESTS.rglob('*_test.cpp'), *TESTS.rglob('*_test.py')]):
         faults += [f'{case}: in {path.relative_to(TESTS)}, but not in the table' for case in numbers_in(path) - set(cases)]
     for fault in faults:
         print(fault, file=sys.stderr)

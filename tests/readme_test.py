@@ -13,7 +13,12 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Options of other programs that README names.
-FOREIGN_OPTIONS = {'--install', '--prefix', '--mpi', '--bind-to', '--map-by'}
+FOREIGN_OPTIONS = {'--install', '--prefix', '--mpi', '--bind-to', '--map-by',
+                   # sbatch, scancel
+                   '--partition', '--account', '--time', '--nodes', '--ntasks-per-node', '--gres', '--gpus-per-task', '--array',
+                   '--dependency', '--signal', '--batch',
+                   # apptainer, lfs
+                   '--nv', '--bind', '--cleanenv', '--contain', '--stripe-count', '--stripe-size'}
 faults = []
 
 
