@@ -30,6 +30,9 @@ if(SSD_SANITIZE)
     -fno-omit-frame-pointer)
   target_link_options(ssd_options INTERFACE -fsanitize=address,undefined)
 endif()
+if(SSD_FUZZ)
+  target_compile_options(ssd_options INTERFACE -fsanitize=fuzzer-no-link)  # what is tested guides the fuzzer
+endif()
 target_include_directories(ssd_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 
 # The precompiled torch/torch.h, made once and shared by every target that is declared with TORCH.

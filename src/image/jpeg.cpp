@@ -23,27 +23,21 @@ struct JpegDecoder::State {
   bool has_several_scans = false;
   std::vector<std::uint8_t> cmyk_row;
 
-  State() {
-    info.err = install(errors);
-    if (!create()) throw Error(fmt::format("libjpeg: {}", message()));
-    limit_scans(info, progress);
-  }
+  State() { info.err = install(errors); }
   ~State() { jpeg_destroy_decompress(&info); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   const char* message() const { return errors.message.data(); }
 
-  bool create() {
+  // The structure is made anew for each picture: libjpeg would use the tables of the last one where a picture lacks
+  // its own.
+  bool read_header(std::span<const std::byte> bytes) {
+    jpeg_destroy_decompress(&info);
     if (setjmp(errors.jump) != 0) return false;
     jpeg_create_decompress(&info);
     jpeg_save_markers(&info, JPEG_APP0 + 1, 0xFFFF);  // for the orientation
-    return true;
-  }
-
-  bool read_header(std::span<const std::byte> bytes) {
-    if (setjmp(errors.jump) != 0) return false;
-    jpeg_abort_decompress(&info);
+    limit_scans(info, progress);
     forget_warnings(errors);
     has_several_scans = false;
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());

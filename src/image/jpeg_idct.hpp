@@ -58,28 +58,42 @@ SSD_INLINE void inverse_transform(Words (&v)[8]) {
   v[7] = rounded_shift<kShift>(e0 - o0);
 }
 
+// Lanes of a and b in turn, by ones, twos and fours, in each quarter or half of a vector.
+SSD_INLINE Words low_words(Words a, Words b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+}
+SSD_INLINE Words high_words(Words a, Words b) {
+  return __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+}
+SSD_INLINE Words low_pairs(Words a, Words b) {
+  return __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+}
+SSD_INLINE Words high_pairs(Words a, Words b) {
+  return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+}
+SSD_INLINE Words low_fours(Words a, Words b) {
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+}
+SSD_INLINE Words high_fours(Words a, Words b) {
+  return __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+}
+
 // Each block's eight by eight lanes.
 SSD_INLINE void transpose(Words (&v)[8]) {
-  constexpr Words kLowWords{0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29};
-  constexpr Words kHighWords{2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31};
-  constexpr Words kLowPairs{0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
-  constexpr Words kHighPairs{2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31};
-  constexpr Words kLowFours{0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27};
-  constexpr Words kHighFours{4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31};
   Words a[8], b[8];
   for (int i = 0; i < 8; i += 2) {
-    a[i] = __builtin_shuffle(v[i], v[i + 1], kLowWords);
-    a[i + 1] = __builtin_shuffle(v[i], v[i + 1], kHighWords);
+    a[i] = low_words(v[i], v[i + 1]);
+    a[i + 1] = high_words(v[i], v[i + 1]);
   }
   for (int i = 0; i < 8; i += 4) {
-    b[i] = __builtin_shuffle(a[i], a[i + 2], kLowPairs);
-    b[i + 1] = __builtin_shuffle(a[i], a[i + 2], kHighPairs);
-    b[i + 2] = __builtin_shuffle(a[i + 1], a[i + 3], kLowPairs);
-    b[i + 3] = __builtin_shuffle(a[i + 1], a[i + 3], kHighPairs);
+    b[i] = low_pairs(a[i], a[i + 2]);
+    b[i + 1] = high_pairs(a[i], a[i + 2]);
+    b[i + 2] = low_pairs(a[i + 1], a[i + 3]);
+    b[i + 3] = high_pairs(a[i + 1], a[i + 3]);
   }
   for (int i = 0; i < 4; ++i) {
-    v[i] = __builtin_shuffle(b[i], b[i + 4], kLowFours);
-    v[i + 4] = __builtin_shuffle(b[i], b[i + 4], kHighFours);
+    v[i] = low_fours(b[i], b[i + 4]);
+    v[i + 4] = high_fours(b[i], b[i + 4]);
   }
 }
 
@@ -134,12 +148,12 @@ SSD_INLINE void write_pixels(const Words (&y)[8], const Words (&cb)[8], const Wo
     pixels[i] = r | g << 8 | b << 16;
   }
   transpose(pixels);
-  constexpr Bytes kWithoutFourth{0,  1,  2,  4,  5,  6,  8,  9,  10, 12, 13, 14, 3,  7,  11, 15,
-                                 16, 17, 18, 20, 21, 22, 24, 25, 26, 28, 29, 30, 19, 23, 27, 31,
-                                 32, 33, 34, 36, 37, 38, 40, 41, 42, 44, 45, 46, 35, 39, 43, 47,
-                                 48, 49, 50, 52, 53, 54, 56, 57, 58, 60, 61, 62, 51, 55, 59, 63};
   for (int row = 0; row < 8; ++row, first += row_bytes, second += row_bytes) {
-    const Bytes bytes = __builtin_shuffle(reinterpret_cast<Bytes>(pixels[row]), kWithoutFourth);
+    const Bytes words = reinterpret_cast<Bytes>(pixels[row]);
+    const Bytes bytes = __builtin_shufflevector(  // without each fourth, which go behind the others
+        words, words, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15, 16, 17, 18, 20, 21, 22, 24, 25, 26, 28, 29,
+        30, 19, 23, 27, 31, 32, 33, 34, 36, 37, 38, 40, 41, 42, 44, 45, 46, 35, 39, 43, 47, 48, 49, 50, 52, 53, 54, 56,
+        57, 58, 60, 61, 62, 51, 55, 59, 63);
     const auto* from = reinterpret_cast<const std::uint8_t*>(&bytes);
     std::memcpy(first, from, 16);
     std::memcpy(first + 12, from + 16, 16);

@@ -6,14 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <vector>
 
 #include "core/atomic_file.hpp"
 #include "core/digest.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/phase.hpp"
 #include "core/stopwatch.hpp"
 #include "record/file_names.hpp"
 #include "record/manifest.hpp"
@@ -26,6 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+constexpr std::chrono::milliseconds kLockPause{500};
+constexpr double kSecondsBetweenLines = 10;
 
 class Descriptor {
  public:
@@ -99,6 +104,7 @@ void read_pieces(const fs::path& path, std::uint64_t file_bytes, const Callback&
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), file_bytes - at)));
     file.read(at, piece);
     callback(piece);
+    note_progress();
   }
 }
 
@@ -149,8 +155,11 @@ void remove_temporary_files(const fs::path& folder) {
 void lock(const Descriptor& file, const fs::path& folder) {
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return;
   log_warning("'{}': another job is copying the same shards there; waiting for it", folder.string());
-  while (::flock(file.get(), LOCK_EX) != 0)
-    if (errno != EINTR) throw system_error("lock", folder, errno);
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) throw system_error("lock", folder, errno);
+    std::this_thread::sleep_for(kLockPause);
+    note_progress();  // the other job has a watchdog of its own
+  }
 }
 
 void expect_space(const fs::path& folder, std::uint64_t bytes, std::size_t files) {
@@ -196,8 +205,19 @@ StagedShards stage_shards(const fs::path& source, const fs::path& stage_dir) {
   log_info("copying {} shards, {:.2f} GB, from '{}' to '{}'", missing.size(),
            static_cast<double>(staged.copied_bytes) / 1e9, source.string(), folder.string());
   const Stopwatch stopwatch;
+  Stopwatch since_line;
+  std::uint64_t copied_bytes = 0;
   try {
-    for (const auto* shard : missing) copy_shard(source, folder, *shard);
+    for (const auto* shard : missing) {
+      copy_shard(source, folder, *shard);
+      copied_bytes += shard->file_bytes;
+      if (since_line.seconds() < kSecondsBetweenLines) continue;
+      const double rate = static_cast<double>(copied_bytes) / stopwatch.seconds();
+      log_info("copied {:.2f} of {:.2f} GB, {:.0f} MB/s, {:.0f} s left",
+               static_cast<double>(copied_bytes) / 1e9, static_cast<double>(staged.copied_bytes) / 1e9,
+               rate / 1e6, static_cast<double>(staged.copied_bytes - copied_bytes) / rate);
+      since_line = {};
+    }
   } catch (...) {
     remove_temporary_files(folder);
     throw;

@@ -132,6 +132,10 @@ struct OptionTable {
     input.add_options()  //
         ("data,d", text(default_data(), "DIR"),
          "the shards that ssd_preprocess made; default $SSD_DATA, else /scratch/shards")  //
+        (
+            "stage-dir", text("", "DIR"),
+            "on each node's own disk: copy the shards there first, where they are not yet, and read them "
+            "there")  //
         ("mode", text("training", "MODE"),
          "training, evaluation, benchmark-training or benchmark-inference")                             //
         ("backbone", text("resnet50", "NAME"), "resnet18, resnet34, resnet50, resnet101 or resnet152")  //
@@ -382,6 +386,7 @@ TrainOptions options_of(const po::variables_map& values) {
   const auto word = [&](const char* name) { return values[name].as<std::string>(); };
   const auto has = [&](const char* name) { return values.count(name) != 0; };
   options.data = word("data");
+  options.stage_dir = word("stage-dir");
   options.mode = choose<Mode>("mode", word("mode"),
                               {{"training", Mode::training},
                                {"evaluation", Mode::evaluation},

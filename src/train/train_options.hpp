@@ -34,6 +34,8 @@ struct TrainOptions {
   bool use_step_graph = false;                           // --cuda-graph
   GradientType gradient_type = GradientType::automatic;  // what gradients travel as between ranks
 
+  std::filesystem::path stage_dir;  // on each node's own disk; empty: shards are read where they are
+
   Backbone backbone = Backbone::resnet50;
   std::filesystem::path backbone_path;             // a torchvision ResNet's state_dict; empty: random weights
   std::vector<std::filesystem::path> checkpoints;  // empty: from the start

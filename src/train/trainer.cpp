@@ -18,6 +18,7 @@
 #include "core/phase.hpp"
 #include "core/stop_signals.hpp"
 #include "core/stopwatch.hpp"
+#include "data/stage_on_nodes.hpp"
 #include "model/model_tensors.hpp"
 #include "report/progress.hpp"
 #include "train/benchmark_report.hpp"
@@ -45,6 +46,10 @@ Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
     : options_(options), world_(world), placement_(find_placement(world)), cpu_(find_cpu_capabilities()) {
   torch::manual_seed(0);
   seed_ = choose_seed(options_, world_);
+  if (!options_.stage_dir.empty()) {
+    const PhaseMark mark("copying the shards to its node");
+    options_.data = stage_on_nodes(world_, options_.data, options_.stage_dir);
+  }
   run_in_agreement(world_, [&] {
     SSD_VALIDATE(!options_.use_step_graph || world_.world_size() == 1,
                  "--cuda-graph: for one rank, these are {}", world_.world_size());
@@ -283,10 +288,11 @@ int Trainer::train() {
 void Trainer::log_cache(TrainLoader& loader) const {
   if (loader.cache() == nullptr || !world_.is_root()) return;
   const auto counts = loader.cache()->take_counts();
-  const double hit_rate = counts.lookups == 0 ? 0 : static_cast<double>(counts.hits) / static_cast<double>(counts.lookups);
+  const double hit_rate =
+      counts.lookups == 0 ? 0 : static_cast<double>(counts.hits) / static_cast<double>(counts.lookups);
   const double used_gib = static_cast<double>(loader.cache()->used_bytes()) / 0x1p30;
-  log_info("decoded cache: {:.1f} % of {} pictures found, {:.2f} of {:.2f} GiB used on each rank", 100 * hit_rate,
-           counts.lookups, used_gib, options_.decoded_cache_gib);
+  log_info("decoded cache: {:.1f} % of {} pictures found, {:.2f} of {:.2f} GiB used on each rank",
+           100 * hit_rate, counts.lookups, used_gib, options_.decoded_cache_gib);
   if (has_json()) json_->log({position_.epoch - 1}, {{"cache hit rate", hit_rate}});
 }
 

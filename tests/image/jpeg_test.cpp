@@ -249,6 +249,31 @@ TEST(JpegDecoder, arithmetic_and_huffman_twins_give_the_same_pixels) {
   EXPECT_EQ(arithmetic.pixels, huffman.pixels);
 }
 
+// The file without its Huffman tables, for which libjpeg has standard ones.
+std::vector<std::byte> without_huffman_tables(std::vector<std::byte> bytes) {
+  const auto at = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
+  for (std::size_t place = 2; at(place + 1) != 0xDA;) {
+    const std::size_t size = 2 + (at(place + 2) << 8 | at(place + 3));
+    if (at(place + 1) != 0xC4) {
+      place += size;
+      continue;
+    }
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(place);
+    bytes.erase(first, first + static_cast<std::ptrdiff_t>(size));
+  }
+  return bytes;
+}
+
+TEST(JpegDecoder, decodes_a_picture_without_tables_alike_whatever_came_before) {
+  const auto bytes = without_huffman_tables(bytes_of(kFolder / "ok/testorig.jpg"));
+  RgbImage expected, image;
+  JpegDecoder().decode(bytes, expected);
+  JpegDecoder decoder;
+  decoder.decode(bytes_of(kFolder / "ok/moz-progressive.jpg"), image);  // has tables of its own
+  decoder.decode(bytes, image);
+  EXPECT_EQ(image.pixels, expected.pixels);
+}
+
 TEST(JpegDecoder, is_movable_and_not_copyable) {
   static_assert(std::is_nothrow_move_constructible_v<JpegDecoder> &&
                 std::is_nothrow_move_assignable_v<JpegDecoder>);
