@@ -1,5 +1,6 @@
-// From coefficients to RGB, two times eight by eight pixels at once, for jpeg_segments.cpp alone. Every number is
-// that of libjpeg-turbo's default ("islow") transform and of its colour conversion, so that pixels are the same.
+// From coefficients to RGB, two times eight by eight pixels at once, for jpeg_segments.cpp alone. Every
+// number is that of libjpeg-turbo's default ("islow") transform and of its colour conversion, so that pixels
+// are the same.
 //
 // Vectors are GCC's: sixteen 32-bit lanes, made of what the processor has; eight for each of the two blocks.
 #pragma once
@@ -25,9 +26,9 @@ SSD_INLINE Words rounded_shift(Words value) {
   return reinterpret_cast<Words>(reinterpret_cast<Ints>(value + (1U << (kBits - 1))) >> kBits);
 }
 
-// The one-dimensional inverse transform of Loeffler, Ligtenberg and Moschytz, "Practical Fast 1-D DCT Algorithms
-// with 11 Multiplications", ICASSP 1989, in fixed point with 13 bits behind the point, without its factor of
-// 1/sqrt(8). Lanes are independent of each other. kIsSparse: v[4] to v[7] are 0.
+// The one-dimensional inverse transform of Loeffler, Ligtenberg and Moschytz, "Practical Fast 1-D DCT
+// Algorithms with 11 Multiplications", ICASSP 1989, in fixed point with 13 bits behind the point, without its
+// factor of 1/sqrt(8). Lanes are independent of each other. kIsSparse: v[4] to v[7] are 0.
 template <int kShift, bool kIsSparse>
 SSD_INLINE void inverse_transform(Words (&v)[8]) {
   constexpr auto fixed = [](double value) {
@@ -112,16 +113,18 @@ SSD_INLINE void transform_blocks(const std::int16_t* pair, const StepRows& steps
   for (std::size_t row = 0; row < (kIsSparse ? 4 : 8); ++row) {
     Shorts coefficients;
     std::memcpy(&coefficients, pair + row * 2 * kBlockSide, sizeof coefficients);
-    columns[row] = reinterpret_cast<Words>(__builtin_convertvector(reinterpret_cast<SignedShorts>(coefficients * steps[row]), Ints));
+    columns[row] = reinterpret_cast<Words>(
+        __builtin_convertvector(reinterpret_cast<SignedShorts>(coefficients * steps[row]), Ints));
   }
   inverse_transform<11, kIsSparse>(columns);  // 2 bits stay behind the point
   transpose(columns);
   inverse_transform<18, kIsSparse>(columns);  // 13 + 2, and 3 for the factor of 1/8 of both dimensions
 }
 
-// The levels, 0 to 255, of two blocks as columns. last: the larger of the places of their last coefficients, in
-// zigzag order.
-SSD_INLINE void samples_of_blocks(const std::int16_t* pair, const StepRows& steps, int last, Words (&columns)[8]) {
+// The levels, 0 to 255, of two blocks as columns. last: the larger of the places of their last coefficients,
+// in zigzag order.
+SSD_INLINE void samples_of_blocks(const std::int16_t* pair, const StepRows& steps, int last,
+                                  Words (&columns)[8]) {
   constexpr int kLastOfFourDiagonals = 9;  // they lie in four rows and four columns
   if (last <= kLastOfFourDiagonals) {
     transform_blocks<true>(pair, steps, columns);
@@ -134,10 +137,10 @@ SSD_INLINE void samples_of_blocks(const std::int16_t* pair, const StepRows& step
 // Bytes that write_pixels writes behind each row of 24.
 inline constexpr std::size_t kBytesBehindRow = 4;
 
-// Two times eight rows of eight R G B pixels, rows row_bytes apart, from the columns of Y, Cb and Cr: JFIF 1.02,
-// with 16 bits behind the point.
-SSD_INLINE void write_pixels(const Words (&y)[8], const Words (&cb)[8], const Words (&cr)[8], std::uint8_t* first,
-                             std::uint8_t* second, std::size_t row_bytes) {
+// Two times eight rows of eight R G B pixels, rows row_bytes apart, from the columns of Y, Cb and Cr:
+// JFIF 1.02, with 16 bits behind the point.
+SSD_INLINE void write_pixels(const Words (&y)[8], const Words (&cb)[8], const Words (&cr)[8],
+                             std::uint8_t* first, std::uint8_t* second, std::size_t row_bytes) {
   constexpr auto fixed = [](double value) { return static_cast<std::uint32_t>(value * 65536 + 0.5); };
   Words pixels[8];  // R, G, B and 0 in a word
   for (int i = 0; i < 8; ++i) {
@@ -151,9 +154,9 @@ SSD_INLINE void write_pixels(const Words (&y)[8], const Words (&cb)[8], const Wo
   for (int row = 0; row < 8; ++row, first += row_bytes, second += row_bytes) {
     const Bytes words = reinterpret_cast<Bytes>(pixels[row]);
     const Bytes bytes = __builtin_shufflevector(  // without each fourth, which go behind the others
-        words, words, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15, 16, 17, 18, 20, 21, 22, 24, 25, 26, 28, 29,
-        30, 19, 23, 27, 31, 32, 33, 34, 36, 37, 38, 40, 41, 42, 44, 45, 46, 35, 39, 43, 47, 48, 49, 50, 52, 53, 54, 56,
-        57, 58, 60, 61, 62, 51, 55, 59, 63);
+        words, words, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15, 16, 17, 18, 20, 21, 22, 24, 25,
+        26, 28, 29, 30, 19, 23, 27, 31, 32, 33, 34, 36, 37, 38, 40, 41, 42, 44, 45, 46, 35, 39, 43, 47, 48,
+        49, 50, 52, 53, 54, 56, 57, 58, 60, 61, 62, 51, 55, 59, 63);
     const auto* from = reinterpret_cast<const std::uint8_t*>(&bytes);
     std::memcpy(first, from, 16);
     std::memcpy(first + 12, from + 16, 16);

@@ -59,9 +59,9 @@ struct TrainOptions {
   AugmentationOptions augmentation;
   BucketOptions buckets;
 
-  int num_workers = 8;    // loader threads per rank at most
+  int num_workers = 8;           // loader threads per rank at most
   double decoded_cache_gib = 0;  // of decoded training pictures, per rank; 0: none
-  int log_interval = 20;  // iterations
+  int log_interval = 20;         // iterations
   std::int64_t weights_check_interval =
       0;  // iterations between checks that ranks agree; 0: at start and when saving
   std::filesystem::path json_summary;

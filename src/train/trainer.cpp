@@ -271,10 +271,11 @@ int Trainer::train() {
 void Trainer::log_cache(TrainLoader& loader) const {
   if (loader.cache() == nullptr || !world_.is_root()) return;
   const auto counts = loader.cache()->take_counts();
-  const double hit_rate = counts.lookups == 0 ? 0 : static_cast<double>(counts.hits) / static_cast<double>(counts.lookups);
+  const double hit_rate =
+      counts.lookups == 0 ? 0 : static_cast<double>(counts.hits) / static_cast<double>(counts.lookups);
   const double used_gib = static_cast<double>(loader.cache()->used_bytes()) / 0x1p30;
-  log_info("decoded cache: {:.1f} % of {} pictures found, {:.2f} of {:.2f} GiB used on each rank", 100 * hit_rate,
-           counts.lookups, used_gib, options_.decoded_cache_gib);
+  log_info("decoded cache: {:.1f} % of {} pictures found, {:.2f} of {:.2f} GiB used on each rank",
+           100 * hit_rate, counts.lookups, used_gib, options_.decoded_cache_gib);
   if (has_json()) json_->log({position_.epoch - 1}, {{"cache hit rate", hit_rate}});
 }
 
