@@ -21,6 +21,17 @@ typedef std::uint16_t Shorts __attribute__((vector_size(32)));
 typedef std::int16_t SignedShorts __attribute__((vector_size(32)));
 typedef std::uint8_t Bytes __attribute__((vector_size(64)));
 
+// libjpeg-turbo works with 16 bits in places. Only damaged data need more, and they shall look as there.
+SSD_INLINE Words wrapped(Words value) {
+  return reinterpret_cast<Words>(reinterpret_cast<Ints>(value << 16) >> 16);
+}
+SSD_INLINE Words between(Words value, int least, int most) {
+  auto level = reinterpret_cast<Ints>(value);
+  level = level < least ? Ints{} + least : level;
+  level = level > most ? Ints{} + most : level;
+  return reinterpret_cast<Words>(level);
+}
+
 template <int kBits>
 SSD_INLINE Words rounded_shift(Words value) {
   return reinterpret_cast<Words>(reinterpret_cast<Ints>(value + (1U << (kBits - 1))) >> kBits);
@@ -40,12 +51,13 @@ SSD_INLINE void inverse_transform(Words (&v)[8]) {
 
   const Words even = (v[2] + v6) * fixed(0.541196100);
   const Words low = even - v6 * fixed(1.847759065), high = even + v[2] * fixed(0.765366865);
-  const Words sum = (v[0] + v4) << 13, difference = (v[0] - v4) << 13;
+  const Words sum = wrapped(v[0] + v4) << 13, difference = wrapped(v[0] - v4) << 13;
   const Words e0 = sum + high, e3 = sum - high, e1 = difference + low, e2 = difference - low;
 
-  const Words odd = (v7 + v[3] + v5 + v[1]) * fixed(1.175875602);
+  const Words a = wrapped(v7 + v[3]), b = wrapped(v5 + v[1]);
+  const Words odd = (a + b) * fixed(1.175875602);
   const Words z1 = (v7 + v[1]) * fixed(-0.899976223), z2 = (v5 + v[3]) * fixed(-2.562915447);
-  const Words z3 = (v7 + v[3]) * fixed(-1.961570560) + odd, z4 = (v5 + v[1]) * fixed(-0.390180644) + odd;
+  const Words z3 = a * fixed(-1.961570560) + odd, z4 = b * fixed(-0.390180644) + odd;
   const Words o3 = v7 * fixed(0.298631336) + z1 + z3, o2 = v5 * fixed(2.053119869) + z2 + z4;
   const Words o1 = v[3] * fixed(3.072711026) + z2 + z3, o0 = v[1] * fixed(1.501321110) + z1 + z4;
 
@@ -99,24 +111,24 @@ SSD_INLINE void transpose(Words (&v)[8]) {
 }
 
 SSD_INLINE Words clamped(Words value) {
-  auto level = reinterpret_cast<Ints>(value);
-  level = level < 0 ? Ints{} : level;
-  level = level > 255 ? Ints{} + 255 : level;
-  return reinterpret_cast<Words>(level);
+  return between(value, 0, 255);
 }
 
 // Quantisation steps of a row, once for each of the two blocks.
 using StepRows = std::array<Shorts, kBlockSide>;
 
 template <bool kIsSparse>
-SSD_INLINE void transform_blocks(const std::int16_t* pair, const StepRows& steps, Words (&columns)[8]) {
+SSD_INLINE void transform_blocks(const std::int16_t* pair, const StepRows& steps, Words (&columns)[8],
+                                 Words& beyond) {
   for (std::size_t row = 0; row < (kIsSparse ? 4 : 8); ++row) {
     Shorts coefficients;
     std::memcpy(&coefficients, pair + row * 2 * kBlockSide, sizeof coefficients);
     columns[row] = reinterpret_cast<Words>(
         __builtin_convertvector(reinterpret_cast<SignedShorts>(coefficients * steps[row]), Ints));
   }
+  beyond |= reinterpret_cast<Words>(columns[0] + 8191U > Words{} + 16382U);
   inverse_transform<11, kIsSparse>(columns);  // 2 bits stay behind the point
+  for (Words& row : columns) row = between(row, -32768, 32767);
   transpose(columns);
   inverse_transform<18, kIsSparse>(columns);  // 13 + 2, and 3 for the factor of 1/8 of both dimensions
 }
@@ -124,12 +136,12 @@ SSD_INLINE void transform_blocks(const std::int16_t* pair, const StepRows& steps
 // The levels, 0 to 255, of two blocks as columns. last: the larger of the places of their last coefficients,
 // in zigzag order.
 SSD_INLINE void samples_of_blocks(const std::int16_t* pair, const StepRows& steps, int last,
-                                  Words (&columns)[8]) {
+                                  Words (&columns)[8], Words& beyond) {
   constexpr int kLastOfFourDiagonals = 9;  // they lie in four rows and four columns
   if (last <= kLastOfFourDiagonals) {
-    transform_blocks<true>(pair, steps, columns);
+    transform_blocks<true>(pair, steps, columns, beyond);
   } else {
-    transform_blocks<false>(pair, steps, columns);
+    transform_blocks<false>(pair, steps, columns, beyond);
   }
   for (Words& column : columns) column = clamped(column + 128);
 }

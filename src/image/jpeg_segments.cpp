@@ -1,6 +1,7 @@
 #include "image/jpeg_segments.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/vector_clones.hpp"
 #include "image/jpeg_idct.hpp"
@@ -40,21 +41,24 @@ SSD_VECTOR_CLONES bool read_mcus(const std::uint8_t* bytes, std::size_t byte_cou
   return is_whole ? used <= all && all - used < 8 : used <= all;
 }
 
-// Pixels of MCUs that lie one beside the other in two rows of MCUs. last: of each pair of blocks the larger
-// of the places of their last coefficients, in zigzag order.
-SSD_VECTOR_CLONES void write_mcus(const std::int16_t* pairs, const std::uint8_t* last,
+// False where libjpeg is to be asked. Pixels of MCUs that lie one beside the other in two rows of MCUs. last:
+// of each pair of blocks the larger of the places of their last coefficients, in zigzag order.
+SSD_VECTOR_CLONES bool write_mcus(const std::int16_t* pairs, const std::uint8_t* last,
                                   const std::array<StepRows, kComponents>& steps, int count,
                                   std::uint8_t* first, std::uint8_t* second, std::size_t row_bytes) {
+  Words beyond{};
   for (int mcu = 0; mcu < count; ++mcu) {
     Words samples[kComponents][8];
     for (std::size_t c = 0; c < kComponents; ++c) {
-      samples_of_blocks(pairs, steps[c], *last++, samples[c]);
+      samples_of_blocks(pairs, steps[c], *last++, samples[c], beyond);
       pairs += kBlockPairSize;
     }
     write_pixels(samples[0], samples[1], samples[2], first, second, row_bytes);
     first += kBlockSide * 3;
     second += kBlockSide * 3;
   }
+  constexpr Words kNone{};
+  return std::memcmp(&beyond, &kNone, sizeof beyond) == 0;
 }
 
 }  // namespace
@@ -130,8 +134,9 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes,
           return {};
       }
       const auto skipped = static_cast<std::size_t>(first) * kComponents;
-      write_mcus(blocks_.data() + skipped * kBlockPairSize, last_.data() + skipped, steps, end - first, out,
-                 out + mcu_row_bytes, row_bytes);
+      if (!write_mcus(blocks_.data() + skipped * kBlockPairSize, last_.data() + skipped, steps, end - first,
+                      out, out + mcu_row_bytes, row_bytes))
+        return {};
       out += static_cast<std::size_t>(end - first) * kBlockSide * 3;
       column += end - first;
     }
