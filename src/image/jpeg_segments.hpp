@@ -1,6 +1,6 @@
 // A decoder of its own for the files that ssd_preprocess makes of nearly all photos of COCO: baseline JPEGs
-// of Y, Cb and Cr without subsampling, with restart segments. Three quarters of libjpeg's time for the same
-// pixels; all other files are libjpeg's (jpeg_crop.hpp).
+// of Y, Cb and Cr without subsampling, with restart segments. About four fifths of libjpeg's time for the
+// same pixels; all other files are libjpeg's (jpeg_crop.hpp).
 #pragma once
 
 #include <array>
