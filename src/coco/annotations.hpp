@@ -2,7 +2,8 @@
 //
 // What a caller can get wrong: duplicate annotation ids and id 0 are let through, since an evaluation must
 // see them as they are (resolve_ground_truth in coco/match.hpp); boxes of no size (width or height 0) too.
-// file_name is empty where the JSON has none. Reading holds the file without its masks in memory. Thread safe.
+// file_name is empty where the JSON has none. Reading holds the file without its masks in memory. Thread
+// safe.
 #pragma once
 
 #include <array>

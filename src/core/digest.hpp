@@ -1,5 +1,5 @@
-// Checksums: CRC-32 (IEEE 802.3; by ISA-L, at twenty times zlib's speed) for records and zip entries, XXH3 of 128
-// bits (xxHash) for whole files and sets. They find damage, not forgery.
+// Checksums: CRC-32 (IEEE 802.3; by ISA-L, at twenty times zlib's speed) for records and zip entries, XXH3 of
+// 128 bits (xxHash) for whole files and sets. They find damage, not forgery.
 #pragma once
 
 #include <cstddef>

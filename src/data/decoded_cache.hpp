@@ -1,6 +1,6 @@
-// Decoded pictures kept in memory, so that they are not decoded again in later epochs. Filled by whoever decodes a
-// picture as long as there is room; nothing is ever thrown out, so that what is found stays. All members may be
-// called by any thread at any time; none waits for another.
+// Decoded pictures kept in memory, so that they are not decoded again in later epochs. Filled by whoever
+// decodes a picture as long as there is room; nothing is ever thrown out, so that what is found stays. All
+// members may be called by any thread at any time; none waits for another.
 #pragma once
 
 #include <atomic>

@@ -24,7 +24,7 @@ struct TrainLoaderOptions {
   AugmentationOptions augmentation;
   // Where to begin: a run that goes on from here gets the batches it would have got without the break.
   std::uint32_t start_epoch = 0;
-  std::uint64_t start_iteration = 0;  // iterations_per_epoch() stands for the next epoch's first
+  std::uint64_t start_iteration = 0;      // iterations_per_epoch() stands for the next epoch's first
   std::uint64_t decoded_cache_bytes = 0;  // of decoded pictures kept in memory; 0: none
   PipelineOptions pipeline;
 };

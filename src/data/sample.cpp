@@ -56,9 +56,9 @@ RgbView SampleMaker::picture_of(std::uint32_t index, const PixelRect& rect) {
 
 RgbView SampleMaker::decode(const Record& record, const PixelRect& rect) {
   const PictureSize upright{record.width, record.height};
-  const RgbView view = decoder_.decode(jpeg_, {record.restart_interval, restarts_},
-                                       stored_size(upright, record.orientation),
-                                       stored_rect(rect, record.orientation, upright));
+  const RgbView view =
+      decoder_.decode(jpeg_, {record.restart_interval, restarts_}, stored_size(upright, record.orientation),
+                      stored_rect(rect, record.orientation, upright));
   return record.orientation == 1 ? view : apply_orientation(view, record.orientation, upright_);
 }
 
@@ -72,8 +72,8 @@ void SampleMaker::make_training(Batch& batch, std::size_t sample, std::uint64_t 
 
   const PixelRect rect = pixel_rect(drawn.crop, record.width, record.height);
   const ColorTransform color = color_transform(drawn.color);
-  resizer_.resize(picture_of(batch.record_indices[sample], rect), kInputSide, kInputSide, pixels_of(batch, sample),
-                  {drawn.is_flipped, &color});
+  resizer_.resize(picture_of(batch.record_indices[sample], rect), kInputSide, kInputSide,
+                  pixels_of(batch, sample), {drawn.is_flipped, &color});
   crop_boxes(drawn.crop, boxes);
   if (drawn.is_flipped) flip_boxes(boxes);
   with_name(record, batch.record_indices[sample], [&] {

@@ -1,5 +1,6 @@
-// Makes one sample of a batch out of a record: reads, decodes what the crop needs, turns it upright, resizes, flips,
-// colours, matches. One maker for each thread: it keeps its buffers. Throws Error that names the record and its image.
+// Makes one sample of a batch out of a record: reads, decodes what the crop needs, turns it upright, resizes,
+// flips, colours, matches. One maker for each thread: it keeps its buffers. Throws Error that names the
+// record and its image.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace ssd {
 
 class SampleMaker {
  public:
-  // The set and the cache, which may be none, must outlive the maker. The samples are the same with any cache.
+  // The set and the cache, which may be none, must outlive the maker. The samples are the same with any
+  // cache.
   explicit SampleMaker(const ShardSet& set, DecodedCache* cache = nullptr) : set_(&set), cache_(cache) {}
 
   // Fill row `sample` of the batch from its record_indices; the boxes of a training sample go into `boxes`.

@@ -37,8 +37,9 @@ std::int32_t fixed_point(double value) {
   return static_cast<std::int32_t>(std::lround(value * (1 << kFractionBits)));
 }
 
-SSD_VECTOR_CLONES void apply_fixed_point(const std::int32_t* m, std::int32_t offset, const std::uint8_t* levels,
-                                         std::size_t count, std::uint8_t* __restrict out) {
+SSD_VECTOR_CLONES void apply_fixed_point(const std::int32_t* m, std::int32_t offset,
+                                         const std::uint8_t* levels, std::size_t count,
+                                         std::uint8_t* __restrict out) {
   const std::int32_t m00 = m[0], m01 = m[1], m02 = m[2], m10 = m[3], m11 = m[4], m12 = m[5];
   const std::int32_t m20 = m[6], m21 = m[7], m22 = m[8];
   for (std::size_t i = 0; i < count; ++i) {
@@ -69,7 +70,8 @@ ColorTransform color_transform(const ColorChange& change) {
   return transform;
 }
 
-void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count, std::uint8_t* out) {
+void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count,
+                 std::uint8_t* out) {
   std::array<std::int32_t, 9> matrix{};
   for (std::size_t i = 0; i < 9; ++i) {
     const double coefficient = transform.matrix[i / 3][i % 3];

@@ -1,5 +1,5 @@
-// Colour augmentation of 8-bit RGB as the reference's DALI pipeline does it: hue and saturation, then brightness and
-// contrast, as one 3x3 matrix and offset with one rounding at the end.
+// Colour augmentation of 8-bit RGB as the reference's DALI pipeline does it: hue and saturation, then
+// brightness and contrast, as one 3x3 matrix and offset with one rounding at the end.
 #pragma once
 
 #include <array>
@@ -23,8 +23,9 @@ struct ColorTransform {
 
 ColorTransform color_transform(const ColorChange& change);
 
-// levels: (count, 3) R G B; out likewise, elsewhere. Results are rounded to the nearest level and clamped to 0 to
-// 255. Coefficients are taken to 1/4096; throws ContractError for ones beyond +-64.
-void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count, std::uint8_t* out);
+// levels: (count, 3) R G B; out likewise, elsewhere. Results are rounded to the nearest level and clamped to
+// 0 to 255. Coefficients are taken to 1/4096; throws ContractError for ones beyond +-64.
+void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count,
+                 std::uint8_t* out);
 
 }  // namespace ssd

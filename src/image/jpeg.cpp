@@ -30,8 +30,8 @@ struct JpegDecoder::State {
 
   const char* message() const { return errors.message.data(); }
 
-  // The structure is made anew for each picture: libjpeg would use the tables of the last one where a picture lacks
-  // its own.
+  // The structure is made anew for each picture: libjpeg would use the tables of the last one where a picture
+  // lacks its own.
   bool read_header(std::span<const std::byte> bytes) {
     jpeg_destroy_decompress(&info);
     if (setjmp(errors.jump) != 0) return false;
@@ -102,8 +102,9 @@ struct JpegDecoder::State {
     return result;
   }
 
-  // The least part of the picture that libjpeg can decode alone and that gives `rect` the pixels of the whole:
-  // whole iMCUs, and one more on each side where chroma is subsampled, because upsampling looks at neighbours.
+  // The least part of the picture that libjpeg can decode alone and that gives `rect` the pixels of the
+  // whole: whole iMCUs, and one more on each side where chroma is subsampled, because upsampling looks at
+  // neighbours.
   PixelRect decodable_part(const PixelRect& rect) const {
     const bool is_subsampled = info.max_h_samp_factor > 1 || info.max_v_samp_factor > 1;
     const int margin = is_subsampled ? 1 : 0;
@@ -141,8 +142,8 @@ int JpegDecoder::decode(std::span<const std::byte> bytes, RgbImage& image) {
   return static_cast<int>(state_->errors.base.num_warnings);
 }
 
-RgbView JpegDecoder::decode_rect(std::span<const std::byte> bytes, const PictureSize& size, const PixelRect& rect,
-                                 std::vector<std::uint8_t>& buffer) {
+RgbView JpegDecoder::decode_rect(std::span<const std::byte> bytes, const PictureSize& size,
+                                 const PixelRect& rect, std::vector<std::uint8_t>& buffer) {
   expect_inside(rect, size);
   const auto info = state_->open(bytes);
   SSD_VALIDATE(info.width == size.width && info.height == size.height, "a JPEG of {}x{} pixels, not of {}x{}",

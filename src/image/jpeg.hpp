@@ -1,5 +1,5 @@
-// JPEG decoding to 8-bit RGB, of whole pictures and of rectangles. Needs nothing but bytes; one decoder for each
-// thread.
+// JPEG decoding to 8-bit RGB, of whole pictures and of rectangles. Needs nothing but bytes; one decoder for
+// each thread.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +37,9 @@ class JpegDecoder {
   // EXIF rotation: see orientation.hpp.
   int decode(std::span<const std::byte> bytes, RgbImage& image);
 
-  // The pixels that decode() gives in `rect`, a rectangle of a stored raster of this size, in less time the smaller
-  // it is. The view is of `buffer`. Throws Error, also where the raster has another size; damage outside the
-  // rectangle may go unnoticed.
+  // The pixels that decode() gives in `rect`, a rectangle of a stored raster of this size, in less time the
+  // smaller it is. The view is of `buffer`. Throws Error, also where the raster has another size; damage
+  // outside the rectangle may go unnoticed.
   RgbView decode_rect(std::span<const std::byte> bytes, const PictureSize& size, const PixelRect& rect,
                       std::vector<std::uint8_t>& buffer);
 

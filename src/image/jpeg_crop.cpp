@@ -24,8 +24,8 @@ struct McuSpan {
   int end;
 };
 
-// The MCUs that pixels [begin, end) need, in steps of `step` MCUs. Where chroma is subsampled one more on each
-// side, because upsampling looks at neighbours.
+// The MCUs that pixels [begin, end) need, in steps of `step` MCUs. Where chroma is subsampled one more on
+// each side, because upsampling looks at neighbours.
 McuSpan needed(int begin, int end, int mcu_side, int count, int step, bool is_subsampled) {
   const int margin = is_subsampled ? 1 : 0;
   const int first = std::max(begin / mcu_side - margin, 0);
@@ -67,7 +67,8 @@ bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts,
   put_number(out, grid.size_place, spliced.size.height);
   put_number(out, grid.size_place + 2, spliced.size.width);
 
-  // The segments of a row lie one after the other, each with its marker behind it; the markers count modulo 8.
+  // The segments of a row lie one after the other, each with its marker behind it; the markers count
+  // modulo 8.
   unsigned number = 0;
   const int row_step = is_part ? 1 : rows.end - rows.first;
   for (int row = rows.first; row < rows.end; row += row_step) {
@@ -96,7 +97,8 @@ RgbView JpegCropDecoder::decode(std::span<const std::byte> bytes, const RestartI
     const RgbView view = segments_.decode(bytes, restarts.offsets, size, rect, pixels_);
     if (view.pixels != nullptr) return view;
   }
-  if (!splice_jpeg(bytes, restarts, size, rect, spliced_)) return decoder_.decode_rect(bytes, size, rect, pixels_);
+  if (!splice_jpeg(bytes, restarts, size, rect, spliced_))
+    return decoder_.decode_rect(bytes, size, rect, pixels_);
   const PixelRect in_spliced{rect.left - spliced_.left, rect.top - spliced_.top, rect.right - spliced_.left,
                              rect.bottom - spliced_.top};
   return decoder_.decode_rect(spliced_.bytes, spliced_.size, in_spliced, pixels_);

@@ -1,7 +1,7 @@
 // Decoding of a rectangle of a JPEG by its restart segments. Restart markers cut the entropy-coded data of a
-// baseline JPEG into segments that can be decoded alone: those that meet the rectangle are put together into a
-// small JPEG of their own, so that the rest costs nothing. Where there is no index of the segments, or they do
-// not fit the rows of the picture, libjpeg skips what it can.
+// baseline JPEG into segments that can be decoded alone: those that meet the rectangle are put together into
+// a small JPEG of their own, so that the rest costs nothing. Where there is no index of the segments, or they
+// do not fit the rows of the picture, libjpeg skips what it can.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct SplicedJpeg {
   int top = 0;
 };
 
-// False where the JPEG is not baseline with one scan, the index does not fit it, or the segments do not end with
-// its rows of MCUs; `spliced` is then unspecified. Reads nothing outside `bytes`, whatever they hold.
+// False where the JPEG is not baseline with one scan, the index does not fit it, or the segments do not end
+// with its rows of MCUs; `spliced` is then unspecified. Reads nothing outside `bytes`, whatever they hold.
 bool splice_jpeg(std::span<const std::byte> bytes, const RestartIndex& restarts, const PictureSize& size,
                  const PixelRect& rect, SplicedJpeg& spliced);
 

@@ -50,8 +50,8 @@ bool read_frame(Numbers data, JpegHeaders& headers) {
     component.horizontal = static_cast<int>(factors >> 4);
     component.vertical = static_cast<int>(factors & 15);
     component.quantisation = data.u8();
-    if (component.horizontal < 1 || component.horizontal > 4 || component.vertical < 1 || component.vertical > 4 ||
-        component.quantisation > 3)
+    if (component.horizontal < 1 || component.horizontal > 4 || component.vertical < 1 ||
+        component.vertical > 4 || component.quantisation > 3)
       return false;
     horizontal = std::max(horizontal, component.horizontal);
     vertical = std::max(vertical, component.vertical);

@@ -1,5 +1,5 @@
-// The headers of a baseline JPEG whose components all lie in one scan (ITU-T T.81, Annex B): what the decoder of
-// rectangles has to know. Pure; reads nothing outside the bytes, whatever they hold.
+// The headers of a baseline JPEG whose components all lie in one scan (ITU-T T.81, Annex B): what the decoder
+// of rectangles has to know. Pure; reads nothing outside the bytes, whatever they hold.
 #pragma once
 
 #include <array>
@@ -38,7 +38,8 @@ struct JpegHeaders {
   int restart_interval = 0;  // MCUs; 0: none
   bool has_jfif = false;
   std::optional<unsigned> adobe_transform;
-  std::array<std::array<std::uint16_t, kBlockSize>, 4> quantisation{};  // in zigzag order; all 0: no such table
+  std::array<std::array<std::uint16_t, kBlockSize>, 4>
+      quantisation{};  // in zigzag order; all 0: no such table
   std::array<HuffmanSpec, 4> dc{}, ac{};
 
   // The grid of MCUs.

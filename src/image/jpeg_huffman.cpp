@@ -12,9 +12,11 @@ std::size_t copy_unstuffed(const std::uint8_t* begin, const std::uint8_t* end, s
     if (end - begin >= 8) {
       std::memcpy(&word, begin, sizeof word);
       std::memcpy(to, &word, sizeof word);
-      const std::uint64_t stuffed = (~word - kOnes) & word & (kOnes << 7);  // the top bit of the first byte of 0xFF
+      const std::uint64_t stuffed =
+          (~word - kOnes) & word & (kOnes << 7);  // the top bit of the first byte of 0xFF
       const bool is_little = std::endian::native == std::endian::little;
-      const int count = stuffed == 0 ? 8 : (is_little ? std::countr_zero(stuffed) : std::countl_zero(stuffed)) / 8;
+      const int count =
+          stuffed == 0 ? 8 : (is_little ? std::countr_zero(stuffed) : std::countl_zero(stuffed)) / 8;
       begin += count;
       to += count;
       if (stuffed == 0) continue;

@@ -1,5 +1,5 @@
-// Entropy decoding of the blocks of a baseline JPEG (ITU-T T.81, Annex F.2), for jpeg_segments.cpp alone: the next
-// code's length, run and value in one look, and bits read eight bytes at a time.
+// Entropy decoding of the blocks of a baseline JPEG (ITU-T T.81, Annex F.2), for jpeg_segments.cpp alone: the
+// next code's length, run and value in one look, and bits read eight bytes at a time.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace ssd {
 
-// The bits of one restart segment, most significant first, from bytes without stuffing (unstuffed()). A plain value,
-// so that it can live in registers. No bound is looked at: see kBytesBehindSegment.
+// The bits of one restart segment, most significant first, from bytes without stuffing (unstuffed()). A plain
+// value, so that it can live in registers. No bound is looked at: see kBytesBehindSegment.
 struct SegmentBits {
   const std::uint8_t* at;
   std::uint64_t bits = 0;  // from the top; below the ones at hand they are those that follow, or 0
@@ -36,13 +36,13 @@ SSD_INLINE void skip(SegmentBits& in, unsigned count) {
   in.count -= static_cast<int>(count);
 }
 
-// The most that is read behind the bytes of a segment before that is noticed: a block of 64 codes with values, and
-// the bytes at hand.
+// The most that is read behind the bytes of a segment before that is noticed: a block of 64 codes with
+// values, and the bytes at hand.
 inline constexpr std::size_t kBytesBehindSegment = 256;
 
-// Copies the entropy-coded bytes [begin, end) of a segment without the zeros that are stuffed behind bytes of 0xFF,
-// up to the first marker, and kBytesBehindSegment zeros; out must have room for that. Returns their number, without
-// the zeros.
+// Copies the entropy-coded bytes [begin, end) of a segment without the zeros that are stuffed behind bytes of
+// 0xFF, up to the first marker, and kBytesBehindSegment zeros; out must have room for that. Returns their
+// number, without the zeros.
 std::size_t copy_unstuffed(const std::uint8_t* begin, const std::uint8_t* end, std::uint8_t* out);
 
 // What the next bits begin with: a code and the bits of the value that it announces.
@@ -55,8 +55,8 @@ struct HuffmanSymbol {
 
 class HuffmanDecoder {
  public:
-  // Most bits that an 8-bit baseline file's values have; with the longest code, 16 bits, two symbols fit the bits
-  // at hand.
+  // Most bits that an 8-bit baseline file's values have; with the longest code, 16 bits, two symbols fit the
+  // bits at hand.
   static constexpr unsigned kMostDcBits = 11, kMostAcBits = 10;
 
   // False for a table that is none: no codes, too many, or values of more bits.
@@ -96,7 +96,8 @@ inline constexpr std::array<std::uint8_t, kBlockSize> kZigzag = {
 // Row * 16 + column.
 inline constexpr auto kZigzagOfPairs = [] {
   auto places = kZigzag;
-  for (auto& place : places) place = static_cast<std::uint8_t>(place / kBlockSide * 2 * kBlockSide + place % kBlockSide);
+  for (auto& place : places)
+    place = static_cast<std::uint8_t>(place / kBlockSide * 2 * kBlockSide + place % kBlockSide);
   return places;
 }();
 
@@ -108,9 +109,10 @@ struct ComponentTables {
   const HuffmanDecoder* ac;
 };
 
-// Reads the next block into one side of a pair, all zeros before; not yet times the quantisation steps. Returns the
-// place of the last coefficient in zigzag order, -1 for damaged data.
-SSD_INLINE int read_block(SegmentBits& in, const ComponentTables& tables, int& prediction, std::int16_t* side) {
+// Reads the next block into one side of a pair, all zeros before; not yet times the quantisation steps.
+// Returns the place of the last coefficient in zigzag order, -1 for damaged data.
+SSD_INLINE int read_block(SegmentBits& in, const ComponentTables& tables, int& prediction,
+                          std::int16_t* side) {
   refill(in);
   HuffmanSymbol symbol = tables.dc->find(in.bits);
   if (symbol.bits == 0) [[unlikely]]

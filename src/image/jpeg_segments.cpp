@@ -1,6 +1,7 @@
 #include "image/jpeg_segments.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/vector_clones.hpp"
 #include "image/jpeg_idct.hpp"
@@ -19,8 +20,8 @@ bool is_ycbcr(const JpegHeaders& headers) {
   return !(c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B');
 }
 
-// Reads the first mcu_count MCUs of a segment into one side of pairs of blocks. last: see write_mcus. False for
-// damaged data. byte_count: of the segment.
+// Reads the first mcu_count MCUs of a segment into one side of pairs of blocks. last: see write_mcus. False
+// for damaged data. byte_count: of the segment.
 SSD_VECTOR_CLONES bool read_mcus(const std::uint8_t* bytes, std::size_t byte_count, bool is_whole,
                                  const TableList& tables, std::size_t mcu_count, std::int16_t* side,
                                  std::uint8_t* last) {
@@ -40,21 +41,24 @@ SSD_VECTOR_CLONES bool read_mcus(const std::uint8_t* bytes, std::size_t byte_cou
   return is_whole ? used <= all && all - used < 8 : used <= all;
 }
 
-// Pixels of MCUs that lie one beside the other in two rows of MCUs. last: of each pair of blocks the larger of the
-// places of their last coefficients, in zigzag order.
-SSD_VECTOR_CLONES void write_mcus(const std::int16_t* pairs, const std::uint8_t* last,
-                                  const std::array<StepRows, kComponents>& steps, int count, std::uint8_t* first,
-                                  std::uint8_t* second, std::size_t row_bytes) {
+// False where libjpeg is to be asked. Pixels of MCUs that lie one beside the other in two rows of MCUs. last:
+// of each pair of blocks the larger of the places of their last coefficients, in zigzag order.
+SSD_VECTOR_CLONES bool write_mcus(const std::int16_t* pairs, const std::uint8_t* last,
+                                  const std::array<StepRows, kComponents>& steps, int count,
+                                  std::uint8_t* first, std::uint8_t* second, std::size_t row_bytes) {
+  Words beyond{};
   for (int mcu = 0; mcu < count; ++mcu) {
     Words samples[kComponents][8];
     for (std::size_t c = 0; c < kComponents; ++c) {
-      samples_of_blocks(pairs, steps[c], *last++, samples[c]);
+      samples_of_blocks(pairs, steps[c], *last++, samples[c], beyond);
       pairs += kBlockPairSize;
     }
     write_pixels(samples[0], samples[1], samples[2], first, second, row_bytes);
     first += kBlockSide * 3;
     second += kBlockSide * 3;
   }
+  constexpr Words kNone{};
+  return std::memcmp(&beyond, &kNone, sizeof beyond) == 0;
 }
 
 }  // namespace
@@ -75,14 +79,16 @@ bool SegmentDecoder::make_tables() {
   return true;
 }
 
-RgbView SegmentDecoder::decode(std::span<const std::byte> bytes, std::span<const std::uint32_t> segment_offsets,
-                               const PictureSize& size, const PixelRect& rect, std::vector<std::uint8_t>& buffer) {
+RgbView SegmentDecoder::decode(std::span<const std::byte> bytes,
+                               std::span<const std::uint32_t> segment_offsets, const PictureSize& size,
+                               const PixelRect& rect, std::vector<std::uint8_t>& buffer) {
   if (segment_offsets.empty() || segment_offsets[0] > bytes.size()) return {};
   if (!read_jpeg_headers(bytes.first(segment_offsets[0]), headers_)) return {};
   if (headers_.component_count != kComponents || !is_ycbcr(headers_) || !make_tables()) return {};
   const int columns = headers_.columns(), interval = headers_.restart_interval;
   const int mcu_count = columns * headers_.rows();
-  if (interval == 0 || columns % interval != 0 || size != PictureSize{headers_.width, headers_.height}) return {};
+  if (interval == 0 || columns % interval != 0 || size != PictureSize{headers_.width, headers_.height})
+    return {};
   if (segment_offsets.size() != static_cast<std::size_t>(mcu_count / interval)) return {};
 
   TableList tables{};
@@ -98,7 +104,8 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes, std::span<const
   }
   const int first_column = rect.left / kBlockSide, end_column = (rect.right - 1) / kBlockSide + 1;
   const int first_row = rect.top / kBlockSide, end_row = (rect.bottom - 1) / kBlockSide + 1;
-  const auto row_bytes = static_cast<std::size_t>(end_column - first_column) * kBlockSide * 3 + kBytesBehindRow;
+  const auto row_bytes =
+      static_cast<std::size_t>(end_column - first_column) * kBlockSide * 3 + kBytesBehindRow;
   const std::size_t mcu_row_bytes = row_bytes * kBlockSide;
   // One row more than there are: rows are decoded in pairs.
   std::uint8_t* pixels = grown(buffer, mcu_row_bytes * static_cast<std::size_t>(end_row - first_row + 1));
@@ -110,7 +117,8 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes, std::span<const
     std::uint8_t* out = pixels + static_cast<std::size_t>(row - first_row) * mcu_row_bytes;
     for (int column = first_column; column < end_column;) {
       const int first = column % interval, end = std::min(interval, end_column - column + first);
-      std::fill_n(blocks_.begin(), static_cast<std::size_t>(end) * kComponents * kBlockPairSize, std::int16_t{0});
+      std::fill_n(blocks_.begin(), static_cast<std::size_t>(end) * kComponents * kBlockPairSize,
+                  std::int16_t{0});
       std::fill_n(last_.begin(), static_cast<std::size_t>(end) * kComponents, std::uint8_t{0});
       for (int i = 0; i < std::min(2, end_row - row); ++i) {
         const auto segment = static_cast<std::size_t>(((row + i) * columns + column) / interval);
@@ -126,13 +134,15 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes, std::span<const
           return {};
       }
       const auto skipped = static_cast<std::size_t>(first) * kComponents;
-      write_mcus(blocks_.data() + skipped * kBlockPairSize, last_.data() + skipped, steps, end - first, out,
-                 out + mcu_row_bytes, row_bytes);
+      if (!write_mcus(blocks_.data() + skipped * kBlockPairSize, last_.data() + skipped, steps, end - first,
+                      out, out + mcu_row_bytes, row_bytes))
+        return {};
       out += static_cast<std::size_t>(end - first) * kBlockSide * 3;
       column += end - first;
     }
   }
-  const RgbView whole{pixels, (end_column - first_column) * kBlockSide, (end_row - first_row) * kBlockSide, row_bytes};
+  const RgbView whole{pixels, (end_column - first_column) * kBlockSide, (end_row - first_row) * kBlockSide,
+                      row_bytes};
   return crop_of(whole, {rect.left - first_column * kBlockSide, rect.top - first_row * kBlockSide,
                          rect.right - first_column * kBlockSide, rect.bottom - first_row * kBlockSide});
 }

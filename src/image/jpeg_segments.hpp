@@ -1,6 +1,6 @@
-// A decoder of its own for the files that ssd_preprocess makes of nearly all photos of COCO: baseline JPEGs of Y, Cb
-// and Cr without subsampling, with restart segments. Half of libjpeg's time for the same pixels; all other files
-// are libjpeg's (jpeg_crop.hpp).
+// A decoder of its own for the files that ssd_preprocess makes of nearly all photos of COCO: baseline JPEGs
+// of Y, Cb and Cr without subsampling, with restart segments. About four fifths of libjpeg's time for the
+// same pixels; all other files are libjpeg's (jpeg_crop.hpp).
 #pragma once
 
 #include <array>
@@ -18,10 +18,11 @@ namespace ssd {
 // Not thread safe: keeps its tables.
 class SegmentDecoder {
  public:
-  // The pixels of `rect`, a rectangle of a raster of this size, as libjpeg decodes them. Nothing (no pixels in the
-  // view) for other files, another size, an index of segments that does not fit, and damaged data in what has to
-  // be read: libjpeg knows what to make of them.
-  // Reads nothing outside `bytes`, whatever they hold. The view is of `buffer`.
+  // The pixels of `rect`, a rectangle of a raster of this size, as libjpeg decodes them. Nothing (no pixels
+  // in the view) for other files, another size, an index of segments that does not fit, and damaged data in
+  // what has to be read: libjpeg knows what to make of them. Coefficients that do not fit 16 bits,
+  // which no encoder makes of a picture, may give other pixels than libjpeg's. Reads nothing outside `bytes`,
+  // whatever they hold. The view is of `buffer`.
   RgbView decode(std::span<const std::byte> bytes, std::span<const std::uint32_t> segment_offsets,
                  const PictureSize& size, const PixelRect& rect, std::vector<std::uint8_t>& buffer);
 

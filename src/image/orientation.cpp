@@ -60,7 +60,8 @@ PixelRect stored_rect(const PixelRect& rect, int orientation, const PictureSize&
   const PictureSize size = stored_size(upright, orientation);
   PixelRect stored = rect;
   if (turn.is_transposed) stored = {rect.top, rect.left, rect.bottom, rect.right};
-  if (turn.is_mirrored_x) stored = {size.width - stored.right, stored.top, size.width - stored.left, stored.bottom};
+  if (turn.is_mirrored_x)
+    stored = {size.width - stored.right, stored.top, size.width - stored.left, stored.bottom};
   if (turn.is_mirrored_y)
     stored = {stored.left, size.height - stored.bottom, stored.right, size.height - stored.top};
   return stored;

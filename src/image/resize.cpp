@@ -14,14 +14,15 @@
 namespace ssd {
 namespace {
 
-// Fixed point: weights are in 1/65536, levels between the passes in 1/256. A product's upper half is what both
-// passes add up; what is cut off is less than 1/256 of a level for each tap, so that filters of few taps lose
-// nothing that counts. Filters of more taps (pictures that shrink to a third or less) add whole products.
+// Fixed point: weights are in 1/65536, levels between the passes in 1/256. A product's upper half is what
+// both passes add up; what is cut off is less than 1/256 of a level for each tap, so that filters of few taps
+// lose nothing that counts. Filters of more taps (pictures that shrink to a third or less) add whole
+// products.
 constexpr int kWeightOne = 1 << 16;
 constexpr int kFewTaps = 6;
 
-// Output rows that go on to their colours together: what the horizontal pass has just written pixel by pixel cannot
-// yet be read again in whole vectors.
+// Output rows that go on to their colours together: what the horizontal pass has just written pixel by pixel
+// cannot yet be read again in whole vectors.
 constexpr int kRowsTogether = 8;
 
 constexpr std::uint16_t upper_half(std::uint16_t a, std::uint16_t b) {
@@ -79,7 +80,8 @@ SSD_VECTOR_CLONES void add_row(const std::uint8_t* row, std::uint32_t weight, st
   for (std::size_t i = 0; i < count; ++i) sums[i] += weight * row[i];
 }
 
-SSD_VECTOR_CLONES void round_sums(const std::uint32_t* sums, std::size_t count, std::uint16_t* __restrict out) {
+SSD_VECTOR_CLONES void round_sums(const std::uint32_t* sums, std::size_t count,
+                                  std::uint16_t* __restrict out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint16_t>((sums[i] + 128) >> 8);
 }
 
@@ -96,8 +98,8 @@ SSD_INLINE std::uint32_t mixed_pixel(const std::uint16_t* values, const std::uin
   };
   __m128i sum = _mm_mulhi_epu16(load(values), load(weights));
   for (int i = 1; i < kVectors; ++i) {
-    sum = _mm_add_epi16(
-        sum, _mm_mulhi_epu16(load(values + i * kPixelsInVector * 3), load(weights + i * kLanes)));
+    sum = _mm_add_epi16(sum,
+                        _mm_mulhi_epu16(load(values + i * kPixelsInVector * 3), load(weights + i * kLanes)));
   }
   sum = _mm_add_epi16(sum, _mm_srli_si128(sum, 6));  // the second pixels onto the first
   sum = _mm_srli_epi16(_mm_add_epi16(sum, _mm_set1_epi16(128)), 8);
@@ -138,7 +140,8 @@ SSD_INLINE void mix_columns_of(const std::uint16_t* row, const Columns columns, 
   }
 }
 
-SSD_VECTOR_CLONES void mix_few_columns(const std::uint16_t* row, const Columns& columns, int vectors, std::uint8_t* out) {
+SSD_VECTOR_CLONES void mix_few_columns(const std::uint16_t* row, const Columns& columns, int vectors,
+                                       std::uint8_t* out) {
   switch (vectors) {
     case 1:
       return mix_columns_of<1>(row, columns, out);
@@ -178,7 +181,9 @@ void Resizer::Filter::make(int source_pixels, int output_pixels) {
     const double centre = (out + 0.5) * scale;
     const int begin = std::max(static_cast<int>(centre - support + 0.5), 0);
     const int end = std::min(static_cast<int>(centre + support + 0.5), source_pixels);
-    const auto triangle = [&](int pixel) { return std::max(1 - std::abs(pixel + 0.5 - centre) * slope, 0.0); };
+    const auto triangle = [&](int pixel) {
+      return std::max(1 - std::abs(pixel + 0.5 - centre) * slope, 0.0);
+    };
     double total = 0;
     for (int pixel = begin; pixel < end; ++pixel) total += triangle(pixel);
 
@@ -221,7 +226,8 @@ void Resizer::mix_rows(const RgbView& source, int out_row) {
     rows_[tap] = source.pixels + (first + tap) * source.row_bytes;
   if (taps <= kFewTaps) return mix_few_rows(rows_.data(), weights, taps, value_count, row_.data());
   sums_.assign(value_count, 0);
-  for (std::size_t tap = 0; tap < rows_.size(); ++tap) add_row(rows_[tap], weights[tap], value_count, sums_.data());
+  for (std::size_t tap = 0; tap < rows_.size(); ++tap)
+    add_row(rows_[tap], weights[tap], value_count, sums_.data());
   round_sums(sums_.data(), value_count, row_.data());
 }
 

@@ -1,6 +1,6 @@
 // Scaling of 8-bit RGB with the antialiased triangle filter ("bilinear" of Pillow and DALI: the filter grows
-// with the scale when shrinking), from any rectangle of a picture, and in the same pass a flip and a change of
-// colours. Within one level of Pillow's resize of the cut-out rectangle.
+// with the scale when shrinking), from any rectangle of a picture, and in the same pass a flip and a change
+// of colours. Within one level of Pillow's resize of the cut-out rectangle.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ class Resizer {
  public:
   // out: (height, width, 3), packed. Pixels outside the view are never read, so that a crop's edge is a
   // picture's edge. The same as scaling, then a flip, then apply_color.
-  void resize(const RgbView& source, int width, int height, std::uint8_t* out, const ResizeOptions& options = {});
+  void resize(const RgbView& source, int width, int height, std::uint8_t* out,
+              const ResizeOptions& options = {});
 
  private:
   // Output pixel (row or column) i is made of tap_count source pixels from first[i] on, with the weights from

@@ -1,4 +1,5 @@
-// 8-bit RGB pictures: pixels that are owned, and views of whole pictures or rectangles that someone else owns.
+// 8-bit RGB pictures: pixels that are owned, and views of whole pictures or rectangles that someone else
+// owns.
 #pragma once
 
 #include <cstddef>

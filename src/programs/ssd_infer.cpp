@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
   return ssd::run_program(argc, argv, [&](const ssd::MpiComm& world) {
     ssd::ParsedInferOptions parsed;
     ssd::run_in_agreement(world, [&] {
-      if (world.world_size() != 1) throw ssd::UsageError("ssd_infer runs in one process; start it without mpirun");
+      if (world.world_size() != 1)
+        throw ssd::UsageError("ssd_infer runs in one process; start it without mpirun");
       parsed = ssd::parse_infer_options(argc, argv);
     });
     if (parsed.options) return ssd::run_inference(*parsed.options, world);

@@ -132,10 +132,9 @@ struct OptionTable {
     input.add_options()  //
         ("data,d", text(default_data(), "DIR"),
          "the shards that ssd_preprocess made; default $SSD_DATA, else /scratch/shards")  //
-        (
-            "stage-dir", text("", "DIR"),
-            "on each node's own disk: copy the shards there first, where they are not yet, and read them "
-            "there")  //
+        ("stage-dir", text("", "DIR"),
+         "on each node's own disk: copy the shards there first, where they are not yet, and read them "
+         "there")  //
         ("mode", text("training", "MODE"),
          "training, evaluation, benchmark-training or benchmark-inference")                             //
         ("backbone", text("resnet50", "NAME"), "resnet18, resnet34, resnet50, resnet101 or resnet152")  //

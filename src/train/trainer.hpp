@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "checkpoint/checkpoint_saver.hpp"
 #include "comm/mpi_comm.hpp"
 #include "core/stopwatch.hpp"
 #include "model/ssd300.hpp"
@@ -14,7 +15,6 @@
 #include "report/json_lines.hpp"
 #include "train/batch_feed.hpp"
 #include "train/benchmark_report.hpp"
-#include "checkpoint/checkpoint_saver.hpp"
 #include "train/compute_plan.hpp"
 #include "train/evaluation.hpp"
 #include "train/run_curves.hpp"

@@ -1,7 +1,8 @@
 // The data path and its stages, for data_bench.py, which runs them in turn with other implementations.
 //   bench_data COCO SHARDS
-// COCO: a folder with annotations/instances_train2017.json and train2017/. SHARDS: what ssd_preprocess made of it.
-// Reads lines "PASSES CASE" and answers each with "IMAGES WALL_S CPU_S", the time of PASSES over the images.
+// COCO: a folder with annotations/instances_train2017.json and train2017/. SHARDS: what ssd_preprocess made
+// of it. Reads lines "PASSES CASE" and answers each with "IMAGES WALL_S CPU_S", the time of PASSES over the
+// images.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -47,7 +48,8 @@ std::vector<Photo> load_photos(const std::filesystem::path& coco) {
       if (annotation.image_id != image.id) continue;
       const auto [x, y, w, h] = annotation.bbox_xywh;
       boxes.push_back({static_cast<float>(x / image.width), static_cast<float>(y / image.height),
-                       static_cast<float>((x + w) / image.width), static_cast<float>((y + h) / image.height)});
+                       static_cast<float>((x + w) / image.width),
+                       static_cast<float>((y + h) / image.height)});
     }
     std::ifstream file(coco / "train2017" / image.file_name, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -77,7 +79,11 @@ double cpu_seconds() {
 class Bench {
  public:
   Bench(const std::filesystem::path& coco, const std::filesystem::path& shards)
-      : photos_(load_photos(coco)), set_(ShardSet::open(shards, Split::train)), cache_(set_.records().size(), std::uint64_t{1} << 30), maker_(set_), caching_maker_(set_, &cache_) {
+      : photos_(load_photos(coco)),
+        set_(ShardSet::open(shards, Split::train)),
+        cache_(set_.records().size(), std::uint64_t{1} << 30),
+        maker_(set_),
+        caching_maker_(set_, &cache_) {
     add_image_cases();
     add_record_cases();
     add_sample_cases();
@@ -97,9 +103,11 @@ class Bench {
     }
     const auto draws = static_cast<double>(photos_.size() * kCropsEach);
     std::cerr << fmt::format(
-        "{} photos, {} bytes, {} encoded anew; crops: {:.0f} % are the whole photo, mean area {:.2f}, of the others "
+        "{} photos, {} bytes, {} encoded anew; crops: {:.0f} % are the whole photo, mean area {:.2f}, of the "
+        "others "
         "{:.2f}\n",
-        photos_.size(), bytes, anew_bytes, 100 * static_cast<double>(wholes) / draws, area / draws, part_area / draws);
+        photos_.size(), bytes, anew_bytes, 100 * static_cast<double>(wholes) / draws, area / draws,
+        part_area / draws);
   }
 
   void answer(const std::string& name, int passes) {
@@ -134,10 +142,12 @@ class Bench {
 
   void add_image_cases() {
     cases_["decode"] = for_each_photo([this](Photo& photo, const CropDraw&) {
-      decoder_.decode_rect(photo.jpeg, size_of(photo), {0, 0, photo.pixels.width, photo.pixels.height}, buffer_);
+      decoder_.decode_rect(photo.jpeg, size_of(photo), {0, 0, photo.pixels.width, photo.pixels.height},
+                           buffer_);
     });
     cases_["decode anew"] = for_each_photo([this](Photo& photo, const CropDraw&) {
-      decoder_.decode_rect(photo.anew.bytes, size_of(photo), {0, 0, photo.pixels.width, photo.pixels.height}, buffer_);
+      decoder_.decode_rect(photo.anew.bytes, size_of(photo), {0, 0, photo.pixels.width, photo.pixels.height},
+                           buffer_);
     });
     const auto skip = [this](Photo& photo, const CropDraw& crop) {
       decoder_.decode_rect(photo.jpeg, size_of(photo), rect_of(photo, crop), buffer_);
@@ -154,15 +164,15 @@ class Bench {
       resizer_.resize(view_of(photo.pixels), kInputSide, kInputSide, out_.data());
     });
     cases_["resize crop"] = for_each_photo([this](Photo& photo, const CropDraw& crop) {
-      resizer_.resize(crop_of(view_of(photo.pixels), rect_of(photo, crop)), kInputSide, kInputSide, out_.data());
+      resizer_.resize(crop_of(view_of(photo.pixels), rect_of(photo, crop)), kInputSide, kInputSide,
+                      out_.data());
     });
     grown(buffer_, kSampleBytes);
     cases_["colour"] = for_each_photo([this](Photo&, const CropDraw&) {
       apply_color(color_transform({0.3, 1.2, 0.8, 1.1}), out_.data(), kSampleBytes / 3, buffer_.data());
     });
-    cases_["transcode"] = for_each_photo([this](Photo& photo, const CropDraw&) {
-      transcoder_.transcode(photo.jpeg, photo.pixels, 0);
-    });
+    cases_["transcode"] = for_each_photo(
+        [this](Photo& photo, const CropDraw&) { transcoder_.transcode(photo.jpeg, photo.pixels, 0); });
   }
 
   void add_record_cases() {

@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "checkpoint/checkpoint.hpp"
-#include "support/count_allocations.hpp"
 #include "checkpoint/golden_files.hpp"
 #include "checkpoint/pickle_format.hpp"
 #include "checkpoint/pickle_reader.hpp"
@@ -13,6 +12,7 @@
 #include "checkpoint/zip_reader.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "support/count_allocations.hpp"
 
 namespace ssd {
 namespace {

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "checkpoint/checkpoint.hpp"
-#include "support/count_allocations.hpp"
 #include "checkpoint/golden_files.hpp"
 #include "checkpoint/state_dict.hpp"
 #include "core/error.hpp"
+#include "support/count_allocations.hpp"
 
 namespace ssd {
 namespace {

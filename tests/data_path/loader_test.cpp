@@ -289,7 +289,8 @@ TEST_F(Loader, gives_the_same_samples_with_any_cache_of_decoded_pictures) {
       TrainLoaderOptions cached = options(4, threads);
       cached.decoded_cache_bytes = bytes;
       TrainLoader loader(set, cached);
-      for (int i = 0; i < 9; ++i) EXPECT_TRUE(copy_of(*loader.next()) == expected[static_cast<std::size_t>(i)]);
+      for (int i = 0; i < 9; ++i)
+        EXPECT_TRUE(copy_of(*loader.next()) == expected[static_cast<std::size_t>(i)]);
       EXPECT_LE(loader.cache()->used_bytes(), bytes);
       EXPECT_GT(loader.cache()->used_bytes(), bytes / 2);
     }

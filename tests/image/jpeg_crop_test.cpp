@@ -1,5 +1,5 @@
-// Rectangles decoded alone against rectangles cut out of the whole picture: photos and every odd file that can
-// be decoded, as they are and encoded anew with restart markers.
+// Rectangles decoded alone against rectangles cut out of the whole picture: photos and every odd file that
+// can be decoded, as they are and encoded anew with restart markers.
 #include "image/jpeg_crop.hpp"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,8 @@ std::vector<std::uint8_t> pixels_of(const RgbView& view) {
   std::vector<std::uint8_t> pixels;
   const auto row_bytes = static_cast<std::size_t>(view.width) * 3;
   for (std::size_t y = 0; y < static_cast<std::size_t>(view.height); ++y)
-    pixels.insert(pixels.end(), view.pixels + y * view.row_bytes, view.pixels + y * view.row_bytes + row_bytes);
+    pixels.insert(pixels.end(), view.pixels + y * view.row_bytes,
+                  view.pixels + y * view.row_bytes + row_bytes);
   return pixels;
 }
 
@@ -75,7 +76,8 @@ bool expect_cuts(const fs::path& path, int rectangles) {
   for (int i = 0; i < rectangles; ++i) {
     const PixelRect rect = draw_rect(random, whole.width, whole.height);
     const auto expected = pixels_of(crop_of(view_of(whole), rect));
-    EXPECT_TRUE(pixels_of(decoder.decode(source, {}, size, rect)) == expected) << "as it is: " << text_of_rect(rect);
+    EXPECT_TRUE(pixels_of(decoder.decode(source, {}, size, rect)) == expected)
+        << "as it is: " << text_of_rect(rect);
     if (anew.outcome != Transcoding::done) continue;
     EXPECT_TRUE(pixels_of(decoder.decode(anew.bytes, index_of(anew), size, rect)) == expected)
         << "restart segments: " << text_of_rect(rect);
@@ -114,15 +116,17 @@ bool decodes_itself(const fs::path& path) {
   RgbImage pixels;
   const auto anew = encoded_anew(path, pixels);
   std::vector<std::uint8_t> buffer;
-  const RgbView view = SegmentDecoder().decode(anew.bytes, anew.restart_offsets, {pixels.width, pixels.height},
-                                               {0, 0, pixels.width, pixels.height}, buffer);
+  const RgbView view =
+      SegmentDecoder().decode(anew.bytes, anew.restart_offsets, {pixels.width, pixels.height},
+                              {0, 0, pixels.width, pixels.height}, buffer);
   return view.pixels != nullptr;
 }
 
 TEST(SegmentDecoder, decodes_photos_itself_and_leaves_other_files_to_libjpeg) {
   for (const auto& path : jpegs_in(kData / "coco_free/train2017"))
     EXPECT_EQ(decodes_itself(path), path.filename() != "000000000086.jpg") << path;  // that one is gray
-  for (const auto* file : {"ok/hopper_gray.jpg", "ok/testorig.jpg", "ok/adobe_rgb_no_ycc.jpg", "ok/moz-cmyk-1.jpg"})
+  for (const auto* file :
+       {"ok/hopper_gray.jpg", "ok/testorig.jpg", "ok/adobe_rgb_no_ycc.jpg", "ok/moz-cmyk-1.jpg"})
     EXPECT_FALSE(decodes_itself(kData / "jpeg_nasty" / file)) << file;
 }
 
@@ -130,15 +134,18 @@ TEST(JpegCropDecoder, refuses_a_picture_of_another_size) {
   RgbImage pixels;
   const auto anew = encoded_anew(kData / "coco_free/train2017/000000000030.jpg", pixels);
   const PictureSize other{pixels.width - 1, pixels.height};
-  const auto expected = fmt::format("{}x{} pixels, not of {}x{}", pixels.width, pixels.height, other.width, other.height);
+  const auto expected =
+      fmt::format("{}x{} pixels, not of {}x{}", pixels.width, pixels.height, other.width, other.height);
   for (const auto& index : {RestartIndex{}, index_of(anew)}) {
-    EXPECT_THAT(message_of<Error>([&] { JpegCropDecoder().decode(anew.bytes, index, other, {0, 0, 8, 8}); }),
+    EXPECT_THAT(message_of<Error>([&] {
+                  JpegCropDecoder().decode(anew.bytes, index, other, {0, 0, 8, 8});
+                }),
                 HasSubstr(expected));
   }
 }
 
-// Whatever the bytes and the index hold: pixels or an Error, never those of a neighbour's memory (sanitizers tell),
-// and the next picture is whole again.
+// Whatever the bytes and the index hold: pixels or an Error, never those of a neighbour's memory (sanitizers
+// tell), and the next picture is whole again.
 TEST(JpegCropDecoder, survives_damaged_bytes_and_indices) {
   RgbImage pixels;
   const auto anew = encoded_anew(kData / "jpeg_nasty/ok/hopper.jpg", pixels);
@@ -160,19 +167,21 @@ TEST(JpegCropDecoder, survives_damaged_bytes_and_indices) {
       jpeg.bytes[in_headers ? below(headers) : below(jpeg.bytes.size())] = static_cast<std::byte>(below(256));
     }
     if (below(3) == 0) jpeg.bytes.resize(below(jpeg.bytes.size()));
-    if (below(3) == 0) jpeg.restart_offsets[below(jpeg.restart_offsets.size())] = random.next_u32() >> below(32);
+    if (below(3) == 0)
+      jpeg.restart_offsets[below(jpeg.restart_offsets.size())] = random.next_u32() >> below(32);
     if (below(9) == 0) jpeg.restart_offsets.resize(below(jpeg.restart_offsets.size()));
     if (below(9) == 0) jpeg.restart_interval = below(20);
     try {
-      (void)pixels_of(decoder.decode(jpeg.bytes, index_of(jpeg), size, draw_rect(random, size.width, size.height)));
+      (void)pixels_of(
+          decoder.decode(jpeg.bytes, index_of(jpeg), size, draw_rect(random, size.width, size.height)));
       ++decoded;
     } catch (const Error&) {
     }
   }
   EXPECT_GT(decoded, rounds / 2);
   const PixelRect all{0, 0, photo.width, photo.height};
-  EXPECT_TRUE(pixels_of(decoder.decode(photo_anew.bytes, index_of(photo_anew), {photo.width, photo.height}, all)) ==
-              photo.pixels);
+  EXPECT_TRUE(pixels_of(decoder.decode(photo_anew.bytes, index_of(photo_anew), {photo.width, photo.height},
+                                       all)) == photo.pixels);
 }
 
 TEST(StoredRect, holds_the_pixels_of_the_upright_rectangle) {
@@ -187,7 +196,8 @@ TEST(StoredRect, holds_the_pixels_of_the_upright_rectangle) {
       const PixelRect rect = draw_rect(random, upright.width, upright.height);
       std::vector<std::uint8_t> buffer;
       const RgbView part = crop_of(view_of(stored), stored_rect(rect, orientation, size));
-      EXPECT_EQ(pixels_of(apply_orientation(part, orientation, buffer)), pixels_of(crop_of(view_of(upright), rect)));
+      EXPECT_EQ(pixels_of(apply_orientation(part, orientation, buffer)),
+                pixels_of(crop_of(view_of(upright), rect)));
     }
   }
 }

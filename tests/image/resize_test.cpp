@@ -137,7 +137,8 @@ TEST(Resizer, is_the_triangle_filter_rounded_once) {
           total += weight;
         }
       }
-      // Each of at most six taps in each direction loses up to 1/256 of a level, and the weights are in 1/65536.
+      // Each of at most six taps in each direction loses up to 1/256 of a level, and the weights are in
+      // 1/65536.
       EXPECT_NEAR(out[static_cast<std::size_t>((y * out_width + x) * 3 + 1)], sum / total, 0.5 + 13.0 / 256);
     }
   }
