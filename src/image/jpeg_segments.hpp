@@ -21,8 +21,8 @@ class SegmentDecoder {
   // The pixels of `rect`, a rectangle of a raster of this size, as libjpeg decodes them. Nothing (no pixels
   // in the view) for other files, another size, an index of segments that does not fit, and damaged data in
   // what has to be read: libjpeg knows what to make of them. Coefficients that do not fit 16 bits,
-  // which no encoder makes of a picture, may give other pixels than libjpeg's. Reads nothing outside `bytes`,
-  // whatever they hold. The view is of `buffer`.
+  // which no encoder makes of a picture, may give other pixels than libjpeg's: JpegTranscoder gives such a
+  // file no index. Reads nothing outside `bytes`, whatever they hold. The view is of `buffer`.
   RgbView decode(std::span<const std::byte> bytes, std::span<const std::uint32_t> segment_offsets,
                  const PictureSize& size, const PixelRect& rect, std::vector<std::uint8_t>& buffer);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "image/jpeg_crop.hpp"
 #include "image/libjpeg.hpp"
 
 namespace ssd {
@@ -106,6 +107,7 @@ struct JpegTranscoder::State {
   MemoryDestination destination;
   std::uint32_t restart_interval = 0;
   JpegDecoder decoder;
+  JpegCropDecoder crop_decoder;
   RgbImage pixels;
 
   // Structures are made for each picture: what is written depends on it alone.
@@ -163,6 +165,20 @@ struct JpegTranscoder::State {
       return false;
     }
   }
+
+  // The same of the decoder that training uses, which differs from libjpeg where coefficients leave 16 bits.
+  bool has_same_pixels_by_segments(const TranscodedJpeg& made, const RgbImage& expected) {
+    const RgbView found =
+        crop_decoder.decode(made.bytes, {made.restart_interval, made.restart_offsets},
+                            {expected.width, expected.height}, {0, 0, expected.width, expected.height});
+    const auto row_bytes = static_cast<std::size_t>(expected.width) * 3;
+    for (std::size_t y = 0; y < static_cast<std::size_t>(expected.height); ++y) {
+      if (std::memcmp(found.pixels + y * found.row_bytes, expected.pixels.data() + y * row_bytes,
+                      row_bytes) != 0)
+        return false;
+    }
+    return true;
+  }
 };
 
 JpegTranscoder::JpegTranscoder() : state_(std::make_unique<State>()) {}
@@ -175,7 +191,7 @@ TranscodedJpeg JpegTranscoder::transcode(std::span<const std::byte> source, cons
   auto& state = *state_;
   TranscodedJpeg result;
   const bool is_copied = state.copy_coefficients(source);
-  result.source_coding = state.coding();
+  const auto source_coding = result.source_coding = state.coding();
   state.destroy();
   const auto jpeg = state.destination.written();
   if (source_warnings != 0) {
@@ -188,6 +204,11 @@ TranscodedJpeg JpegTranscoder::transcode(std::span<const std::byte> source, cons
     result.bytes.assign(jpeg.begin(), jpeg.end());
     result.restart_interval = state.restart_interval;
     result.restart_offsets = find_segments(jpeg);
+    if (!state.has_same_pixels_by_segments(result, source_pixels)) {
+      result = {};
+      result.outcome = Transcoding::other_pixels;
+      result.source_coding = source_coding;
+    }
   }
   return result;
 }

@@ -1,7 +1,8 @@
 // A JPEG encoded anew without loss, so that parts of it can be decoded without the rest: the coefficients of
 // the source in one sequential Huffman scan, with tables made for it and restart markers every few MCUs.
 //
-// What is promised of a new encoding: JpegDecoder gives the same pixels as for the source, without a warning.
+// What is promised of a new encoding: JpegDecoder and JpegCropDecoder give the same pixels as for the source,
+// without a warning.
 // All components are in one scan. Its segments hold restart_interval MCUs each, and the interval divides the
 // number of MCUs in a row, so that a row of MCUs is a whole number of segments. The frame is SOF0, or SOF1
 // where the source's quantisation tables have 16 bits. Sampling factors and quantisation tables are the
@@ -25,7 +26,7 @@ enum class Transcoding {
   damaged,      // the source decodes with warnings: what libjpeg makes of it depends on its bytes
   unsupported,  // not to be had as one sequential 8-bit scan, such as more than 10 blocks in an MCU
   other_pixels  // the new encoding decodes to other pixels, such as a progressive file whose scans are not
-                // complete, which decoders smooth
+                // complete, which decoders smooth, or coefficients that no encoder makes of a picture
 };
 
 enum class JpegCoding { sequential, progressive, arithmetic };

@@ -12,6 +12,7 @@
 #include <jpeglib.h>
 
 #include "core/error.hpp"
+#include "image/jpeg_crop.hpp"
 #include "support/files.hpp"
 
 namespace ssd {
@@ -254,6 +255,48 @@ TEST(JpegTranscoder, coco_photos_grow_by_less_than_a_percent_and_decode_to_the_s
   }
   EXPECT_EQ(count, 12U);
   EXPECT_LE(static_cast<double>(bytes), 1.01 * static_cast<double>(source_bytes));
+}
+
+// All quantisation steps at their largest: coefficients of a photo then leave 16 bits.
+TEST(JpegTranscoder, files_on_which_the_crop_decoder_would_differ_are_kept) {
+  JpegTranscoder transcoder;
+  JpegDecoder decoder;
+  JpegCropDecoder crop_decoder;
+  int photos = 0, kept = 0;
+  for (const auto& entry : fs::directory_iterator(kData / "coco_free" / "val2017")) {
+    auto bytes = bytes_of(entry.path());
+    for (std::size_t at = 2; at + 4 < bytes.size() && bytes[at + 1] != std::byte{0xDA};) {
+      const auto length =
+          std::to_integer<std::size_t>(bytes[at + 2]) << 8 | std::to_integer<std::size_t>(bytes[at + 3]);
+      if (bytes[at + 1] == std::byte{0xDB}) {
+        for (std::size_t i = at + 4; i < at + 2 + length; ++i)
+          if ((i - at - 4) % 65 != 0) bytes[i] = std::byte{255};
+      }
+      at += 2 + length;
+    }
+    RgbImage pixels;
+    const int warnings = decoder.decode(bytes, pixels);
+    const auto made = transcoder.transcode(bytes, pixels, warnings);
+    ++photos;
+    if (made.outcome != Transcoding::done) {
+      ++kept;
+      EXPECT_EQ(made.outcome, Transcoding::other_pixels) << entry.path();
+      EXPECT_TRUE(made.bytes.empty() && made.restart_offsets.empty());
+      continue;
+    }
+    const PixelRect whole{0, 0, pixels.width, pixels.height};
+    const auto view = crop_decoder.decode(made.bytes, {made.restart_interval, made.restart_offsets},
+                                          {pixels.width, pixels.height}, whole);
+    for (int y = 0; y < pixels.height; ++y) {
+      ASSERT_TRUE(std::equal(
+          view.pixels + static_cast<std::size_t>(y) * view.row_bytes,
+          view.pixels + static_cast<std::size_t>(y) * view.row_bytes + pixels.width * 3,
+          pixels.pixels.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(pixels.width) * 3))
+          << entry.path() << " row " << y;
+    }
+  }
+  EXPECT_GT(photos, 3);
+  std::printf("%d of %d kept\n", kept, photos);
 }
 
 TEST(JpegTranscoder, writes_the_same_bytes_whatever_it_did_before) {
