@@ -155,6 +155,31 @@ TEST(OwnSet, T5_14_resumes_with_another_number_of_ranks_at_the_rate_of_these_ran
   EXPECT_TRUE(fs::exists(models / "epoch_1.pt"));
 }
 
+TEST(OwnSet, shards_are_copied_to_the_nodes_disk_once_and_give_the_same_losses) {
+  const TemporaryFolder folder;
+  pack(folder.path() / "set", "train", 4, 4);
+  const auto disk = folder.path() / "disk";
+  const auto plain = run_ranks(2, training(folder.path() / "set", {}));
+  const std::vector<std::string> staging{"--stage-dir", disk.string()};
+  const auto first = run_ranks(2, training(folder.path() / "set", staging));
+  const auto second = run_ranks(2, training(folder.path() / "set", staging));
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(count(first.err, "copied and verified"), 1) << first.err;  // by one rank
+  EXPECT_EQ(count(second.err, "copied and verified"), 0) << second.err;
+  const auto loss_of = [](const ProgramResult& run) {
+    const auto at = run.err.find("| loss ");
+    return at == std::string::npos ? "none" : run.err.substr(at, run.err.find('|', at + 1) - at);
+  };
+  EXPECT_NE(loss_of(plain), "none") << plain.err;
+  EXPECT_EQ(loss_of(first), loss_of(plain));
+  // The shared set is not needed any more once its copy is there, but its manifest is.
+  fs::remove(folder.path() / "set" / "train-00000-of-00001.h5");
+  const auto third = run_ranks(2, training(folder.path() / "set", staging));
+  EXPECT_EQ(third.exit_code, 0) << third.err;
+  EXPECT_EQ(loss_of(third), loss_of(plain));
+}
+
 // The output goes to a file here, as under a batch system.
 TEST(OwnSet, T5_18_a_log_file_has_whole_lines_without_carriage_returns_and_grows_during_the_run) {
   const TemporaryFolder folder;
