@@ -38,18 +38,25 @@ class MaskFilter {
   std::size_t size() const { return static_cast<std::size_t>(out_ - begin_); }
 
  private:
+  // Takes the next character of a string.
+  bool ends_string(char c) {
+    if (is_escaped_) {
+      is_escaped_ = false;
+    } else if (c == '\\') {
+      is_escaped_ = true;
+    } else if (c == '"') {
+      is_in_string_ = false;
+    }
+    return !is_in_string_;
+  }
+
   // Both go on to where the mask begins or ends, or to the end.
   const char* copy(const char* at, const char* end) {
     while (at < end) {
       const char c = *at++;
       if (is_in_string_) {
         *out_++ = c;
-        if (is_escaped_) {
-          is_escaped_ = false;
-        } else if (c == '\\') {
-          is_escaped_ = true;
-        } else if (c == '"') {
-          is_in_string_ = false;
+        if (ends_string(c)) {
           is_after_name_ = std::string_view(string_, static_cast<std::size_t>(out_ - string_)) == kMaskName;
         }
       } else if (c == '"') {
@@ -77,13 +84,7 @@ class MaskFilter {
     while (at < end) {
       const char c = *at++;
       if (is_in_string_) {
-        if (is_escaped_) {
-          is_escaped_ = false;
-        } else if (c == '\\') {
-          is_escaped_ = true;
-        } else if (c == '"') {
-          is_in_string_ = false;
-        }
+        ends_string(c);
       } else if (kMaskMarks[static_cast<unsigned char>(c)]) {
         if (c == '"') {
           is_in_string_ = true;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/atomic_file.hpp"
@@ -19,9 +20,9 @@
 #include "core/phase.hpp"
 #include "core/stopwatch.hpp"
 #include "record/file_names.hpp"
+#include "record/listed_shard.hpp"
 #include "record/manifest.hpp"
 #include "record/shard_bytes.hpp"
-#include "record/shard_file.hpp"
 
 namespace ssd {
 namespace {
@@ -122,20 +123,14 @@ Digest copy_bytes(const fs::path& from, const fs::path& to, std::uint64_t file_b
   return digester.digest();
 }
 
-void copy_shard(const fs::path& source, const fs::path& folder, const ShardSummary& shard) {
+void copy_shard(const fs::path& source, const fs::path& folder, const Manifest& manifest, std::size_t index) {
+  const auto& shard = manifest.shards[index];
   const auto from = source / shard.file_name;
   const auto to = folder / shard.file_name;
   SSD_VALIDATE(parse_shard_file_name(shard.file_name), "manifest in '{}': '{}' is not the name of a shard",
                source.string(), shard.file_name);
   const auto temporary = temporary_path_for(to);
-  SSD_VALIDATE(has_size(from, shard.file_bytes),
-               "shard '{}': is missing or has not the {} bytes of its manifest; copy it again, or run "
-               "ssd_preprocess again",
-               from.string(), shard.file_bytes);
-  SSD_VALIDATE(
-      read_shard(from).digest.hex() == shard.content_digest,
-      "shard '{}': is not the one that its manifest lists; copy it again, or run ssd_preprocess again",
-      from.string());
+  read_listed_shard(source, manifest, index);  // for what it finds wrong
   const auto digest = copy_bytes(from, temporary, shard.file_bytes);
   Digester digester;
   read_pieces(temporary, shard.file_bytes, [&](std::span<const std::byte> piece) { digester.update(piece); });
@@ -193,11 +188,12 @@ StagedShards stage_shards(const fs::path& source, const fs::path& stage_dir) {
   if (all_staged()) return staged;  // by the one that held the lock
   remove_temporary_files(folder);
 
-  std::vector<const ShardSummary*> missing;
+  std::vector<std::pair<const Manifest*, std::size_t>> missing;
   for (const auto& set : sets)
-    for (const auto& shard : set.manifest.shards) {
+    for (std::size_t index = 0; index < set.manifest.shards.size(); ++index) {
+      const auto& shard = set.manifest.shards[index];
       if (has_size(folder / shard.file_name, shard.file_bytes)) continue;
-      missing.push_back(&shard);
+      missing.emplace_back(&set.manifest, index);
       staged.copied_bytes += shard.file_bytes;
     }
   staged.copied_files = missing.size();
@@ -208,9 +204,9 @@ StagedShards stage_shards(const fs::path& source, const fs::path& stage_dir) {
   Stopwatch since_line;
   std::uint64_t copied_bytes = 0;
   try {
-    for (const auto* shard : missing) {
-      copy_shard(source, folder, *shard);
-      copied_bytes += shard->file_bytes;
+    for (const auto& [manifest, index] : missing) {
+      copy_shard(source, folder, *manifest, index);
+      copied_bytes += manifest->shards[index].file_bytes;
       if (since_line.seconds() < kSecondsBetweenLines) continue;
       const double rate = static_cast<double>(copied_bytes) / stopwatch.seconds();
       log_info("copied {:.2f} of {:.2f} GB, {:.0f} MB/s, {:.0f} s left",

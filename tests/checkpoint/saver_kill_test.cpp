@@ -2,10 +2,10 @@
 // last completed save.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 
 #include <random>
 
+#include "support/mounted_tmpfs.hpp"
 #include "support/running_program.hpp"
 
 namespace ssd {
@@ -74,28 +74,6 @@ TEST(KilledWhileSaving, before_each_call_that_reaches_the_disk) {
   }
 }
 
-// A file system of its own, of so many MiB; empty where this process may not mount one.
-class SmallDisk {
- public:
-  explicit SmallDisk(int megabytes) {
-    is_mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0,
-                          ("size=" + std::to_string(megabytes) + "m").c_str()) == 0;
-  }
-  ~SmallDisk() {
-    if (is_mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
-  }
-  bool is_mounted() const { return is_mounted_; }
-  const fs::path& path() const { return folder_.path(); }
-  bool set_read_only(bool value) const {
-    return ::mount(nullptr, folder_.path().c_str(), nullptr, MS_REMOUNT | (value ? MS_RDONLY : 0), nullptr) ==
-           0;
-  }
-
- private:
-  TemporaryFolder folder_;
-  bool is_mounted_ = false;
-};
-
 long number_on(const fs::path& folder) {
   RunningProgram later(saving_to(folder));
   EXPECT_TRUE(later.wait_for_output("from "));
@@ -104,8 +82,9 @@ long number_on(const fs::path& folder) {
 }
 
 TEST(DiskFails, T5_12_full_or_read_only_or_gone_it_saves_on_when_it_can_again) {
-  const SmallDisk disk(6);
-  if (!disk.is_mounted()) GTEST_SKIP() << "this process may not mount a file system";
+  const TemporaryFolder folder;
+  MountedTmpfs disk(folder.path() / "disk");
+  if (!disk.set(0, "size=6m")) GTEST_SKIP() << "this process may not mount a file system";
   RunningProgram run(saving_to(disk.path() / "saves"));
   ASSERT_TRUE(run.wait_for_output("saved 3\n"));
   // Full: two files of a megabyte stay, and there is no room for a third beside them.
@@ -120,9 +99,10 @@ TEST(DiskFails, T5_12_full_or_read_only_or_gone_it_saves_on_when_it_can_again) {
   };
   wait_for_next_save();
   // Read only.
-  while (!disk.set_read_only(true)) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // busy
+  while (!disk.set(MS_REMOUNT | MS_RDONLY, ""))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // busy
   ASSERT_TRUE(run.wait_for("Read-only file system"));
-  ASSERT_TRUE(disk.set_read_only(false));
+  ASSERT_TRUE(disk.set(MS_REMOUNT, ""));
   wait_for_next_save();
   // The folder is gone.
   fs::rename(disk.path() / "saves", disk.path() / "moved");

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "preprocess/pack_shard.hpp"
 #include "record/set_folder.hpp"
 #include "record/shard_set.hpp"
+#include "support/mounted_tmpfs.hpp"
 
 namespace ssd {
 namespace {
@@ -163,21 +163,8 @@ TEST_F(Resume, two_writers_of_one_split_are_kept_apart) {
                   out.string(), ::getpid(), host_name())));
 }
 
-// A file system of its own, unmounted at the end.
-class Mount {
- public:
-  explicit Mount(fs::path path) : path_(std::move(path)) { fs::create_directories(path_); }
-  ~Mount() { ::umount2(path_.c_str(), MNT_DETACH); }
-  bool set(unsigned long flags, const char* options) {
-    return ::mount("tmpfs", path_.c_str(), "tmpfs", flags, options) == 0;
-  }
-
- private:
-  fs::path path_;
-};
-
 TEST_F(Resume, T4_09_a_full_disk_is_told_and_nothing_is_lost) {
-  Mount disk(out);
+  MountedTmpfs disk(out);
   if (!disk.set(0, "size=1m")) GTEST_SKIP() << "cannot mount a tmpfs: " << std::strerror(errno);
   const auto result = preprocess(command(out));
   EXPECT_EQ(result.exit_code, 1);
@@ -191,7 +178,7 @@ TEST_F(Resume, T4_09_a_full_disk_is_told_and_nothing_is_lost) {
 }
 
 TEST_F(Resume, a_target_that_cannot_be_written_is_told) {
-  Mount disk(out);
+  MountedTmpfs disk(out);
   if (!disk.set(MS_RDONLY, "")) GTEST_SKIP() << "cannot mount a tmpfs: " << std::strerror(errno);
   const auto result = preprocess(command(out));
   EXPECT_EQ(result.exit_code, 1);
