@@ -16,13 +16,18 @@ LifeSign make_life_sign(const char* phase, double seconds_without_change, bool w
   return sign;
 }
 
-std::optional<std::string> find_stuck_rank(std::span<const WatchedRank> ranks, double deadline_s) {
+std::optional<std::string> find_silent_rank(std::span<const WatchedRank> ranks, double deadline_s) {
   for (const auto& [rank, host, sign, silent_s] : ranks) {
     if (!sign.is_last && silent_s > deadline_s) {
       return fmt::format("rank {} on {} has given no sign of life for {:.0f} s; when last heard of it was {}",
                          rank, host, silent_s, sign.phase.data());
     }
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> find_stuck_rank(std::span<const WatchedRank> ranks, double deadline_s) {
+  if (auto silent = find_silent_rank(ranks, deadline_s)) return silent;
   const auto seconds_at_work = [](const WatchedRank& one) {
     return one.sign.is_last || one.sign.waits_for_ranks ? 0 : one.sign.seconds_without_change;
   };

@@ -25,6 +25,9 @@ struct WatchedRank {
   double silent_seconds = 0;  // since it came
 };
 
+// One line that names the first rank that has been silent for longer; nothing where there is none.
+std::optional<std::string> find_silent_rank(std::span<const WatchedRank> ranks, double deadline_s);
+
 // One line that names the rank to blame, what it does and for how long; nothing while all is well. In this
 // order: a rank that gives no sign of life; one that is stuck in work of its own, the longest first; all
 // ranks, where each waits for others. A rank that waits is not to blame while another one works.

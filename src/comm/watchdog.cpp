@@ -137,18 +137,13 @@ class Watchdog::Thread {
   }
 
   void judge() {
-    const auto line = comm_.is_root() ? find_stuck_rank(watched_, deadline_s_) : find_silent_root();
+    // What a living rank 0 has to say, it says itself.
+    const auto line =
+        comm_.is_root() ? find_stuck_rank(watched_, deadline_s_) : find_silent_rank(watched_, deadline_s_);
     if (!line) return;
     log_error("{}; the job ends here (--watchdog-seconds {:g}); go on with --checkpoint auto", *line,
               deadline_s_);
     abort_job(1);
-  }
-
-  // What a living rank 0 has to say, it says itself.
-  std::optional<std::string> find_silent_root() {
-    auto silence_alone = watched_;
-    for (auto& one : silence_alone) one.sign.waits_for_ranks = false, one.sign.seconds_without_change = 0;
-    return find_stuck_rank(silence_alone, deadline_s_);
   }
 
   bool has_all_last_signs() {
