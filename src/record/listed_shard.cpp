@@ -7,11 +7,10 @@
 #include "record/file_names.hpp"
 
 namespace ssd {
-namespace {
 
 namespace fs = std::filesystem;
 
-void validate_shard_size(const fs::path& path, const ShardSummary& expected) {
+void validate_file_size(const fs::path& path, const ShardSummary& expected) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   SSD_VALIDATE(!error, "shard '{}': {}; copy it again or run ssd_preprocess again", path.string(),
@@ -22,8 +21,6 @@ void validate_shard_size(const fs::path& path, const ShardSummary& expected) {
                size < expected.file_bytes ? "cut off" : "not the file of this set");
 }
 
-}  // namespace
-
 ShardOnDisk read_listed_shard(const fs::path& folder, const Manifest& manifest, std::size_t index) {
   const auto& expected = manifest.shards[index];
   const auto path = folder / expected.file_name;
@@ -33,7 +30,7 @@ ShardOnDisk read_listed_shard(const fs::path& folder, const Manifest& manifest, 
                                              static_cast<std::uint32_t>(count)}),
                "shard '{}': not the name of {} shard {} of {}", path.string(), split_name(manifest.split),
                index, count);
-  validate_shard_size(path, expected);
+  validate_file_size(path, expected);
   auto shard = read_shard(path);
   const auto& header = shard.header;
   SSD_VALIDATE(

@@ -13,6 +13,9 @@
 
 namespace ssd {
 
+// Throws Error that names the file where it is missing or of another length.
+void validate_file_size(const std::filesystem::path& path, const ShardSummary& expected);
+
 // manifest.shards[index] in the folder. Throws Error that names the file: missing, cut off, damaged, of
 // another set, under a wrong name.
 ShardOnDisk read_listed_shard(const std::filesystem::path& folder, const Manifest& manifest,

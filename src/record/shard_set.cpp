@@ -6,42 +6,13 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "record/file_names.hpp"
 #include "record/listed_shard.hpp"
-#include "record/manifest.hpp"
+#include "record/set_metadata.hpp"
 
 namespace ssd {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Says what the folder is instead of a set, with what to do about it.
-void validate_folder(const fs::path& folder, Split split) {
-  std::error_code ignored;
-  SSD_VALIDATE(fs::exists(folder, ignored),
-               "no folder '{}'; give the folder that ssd_preprocess wrote, with --data or SSD_DATA",
-               folder.string());
-  SSD_VALIDATE(fs::is_directory(folder, ignored),
-               "'{}' is not a folder; give the folder that ssd_preprocess wrote", folder.string());
-  if (fs::exists(folder / manifest_file_name(split), ignored)) return;
-  if (fs::is_directory(folder / "annotations", ignored)) {
-    auto name = folder.string();
-    while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-    throw Error(
-        fmt::format("'{}' is a COCO folder, not a set of shards; pack it once: ssd_preprocess {} {}-shards",
-                    folder.string(), name, name));
-  }
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto shard = parse_shard_file_name(entry.path().filename().string());
-    SSD_VALIDATE(
-        !shard || shard->split != split,
-        "'{}': the {} shards are not complete (no '{}'): the run that wrote them did not finish; run "
-        "ssd_preprocess again",
-        folder.string(), split_name(split), manifest_file_name(split));
-  }
-  throw Error(fmt::format("'{}': no {} shards (no '{}'); write them with ssd_preprocess COCO {}",
-                          folder.string(), split_name(split), manifest_file_name(split), folder.string()));
-}
 
 using Labels = std::unordered_map<CategoryId, Label>;
 
@@ -101,36 +72,35 @@ Digest parse_digest(const std::string& hex) {
 }  // namespace
 
 ShardSet ShardSet::open(const fs::path& folder, Split split) {
-  validate_folder(folder, split);
-  const auto manifest_path = folder / manifest_file_name(split);
-  const auto manifest = read_manifest(manifest_path);
-  SSD_VALIDATE(manifest.split == split && !manifest.shards.empty(), "manifest '{}': not one of {} shards",
-               manifest_path.string(), split_name(split));
-  ShardSet set;
-  set.folder_ = folder;
-  set.split_ = split;
-  set.digest_ = parse_digest(manifest.set_digest);
+  return ShardSet(folder, read_set_metadata(folder, split));
+}
+
+ShardSet::ShardSet(fs::path folder, SetMetadata metadata)
+    : folder_(std::move(folder)),
+      split_(metadata.manifest.split),
+      digest_(parse_digest(metadata.manifest.set_digest)) {
   Labels labels;
-  for (std::size_t index = 0; index < manifest.shards.size(); ++index) {
-    const auto path = folder / manifest.shards[index].file_name;
-    const auto shard = read_listed_shard(folder, manifest, index);
+  for (std::size_t index = 0; index < metadata.shards.size(); ++index) {
+    const auto& summary = metadata.manifest.shards[index];
+    const auto path = folder_ / summary.file_name;
+    const auto shard = std::exchange(metadata.shards[index], {});  // freed as soon as it is read
     const auto categories = categories_of(shard.data);
     if (index == 0) {
-      set.categories_ = categories;
+      categories_ = categories;
       labels = labels_of(categories);
     }
-    SSD_VALIDATE(equal(categories, set.categories_), "shard '{}': other categories than the first shard",
+    SSD_VALIDATE(equal(categories, categories_), "shard '{}': other categories than the first shard",
                  path.string());
     for (std::size_t i = 0; i < shard.data.image_ids.size(); ++i) {
       auto record = record_of(shard, i);
-      record.first_annotation = set.annotations_.size() + shard.data.first_annotations[i];
-      set.records_.push_back(std::move(record));
+      record.first_annotation = annotations_.size() + shard.data.first_annotations[i];
+      records_.push_back(std::move(record));
     }
     for (std::size_t i = 0; i < shard.data.annotation_ids.size(); ++i)
-      set.annotations_.push_back(annotation_of(shard.data, i, labels, path));
-    set.shards_.emplace_back(path);
+      annotations_.push_back(annotation_of(shard.data, i, labels, path));
+    validate_file_size(path, summary);
+    shards_.emplace_back(path);
   }
-  return set;
 }
 
 std::span<const RecordAnnotation> ShardSet::annotations_of(const Record& record) const {

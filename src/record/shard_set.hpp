@@ -12,6 +12,7 @@
 #include "coco/annotations.hpp"
 #include "core/digest.hpp"
 #include "core/ids.hpp"
+#include "record/set_metadata.hpp"
 #include "record/shard_bytes.hpp"
 #include "record/split.hpp"
 
@@ -50,10 +51,11 @@ struct Record {
 
 class ShardSet {
  public:
-  // Reads manifest and shard metadata of one split; throws Error (missing, another format version, cut off,
-  // shards of different sets mixed, a COCO folder given instead: then the message names the ssd_preprocess
-  // command).
+  // Reads the metadata of one split (read_set_metadata, with its errors) and opens its shards.
   static ShardSet open(const std::filesystem::path& folder, Split split);
+  // Metadata that has been read, here or on another rank, of shards that lie in this folder. Throws Error
+  // where one is missing or of another length; more than that of their content is not read.
+  ShardSet(std::filesystem::path folder, SetMetadata metadata);
 
   const std::filesystem::path& folder() const { return folder_; }
   Split split() const { return split_; }
@@ -73,8 +75,6 @@ class ShardSet {
   void read_restarts(const Record& record, std::vector<std::uint32_t>& offsets) const;
 
  private:
-  ShardSet() = default;
-
   std::filesystem::path folder_;
   Split split_ = Split::train;
   std::vector<Category> categories_;

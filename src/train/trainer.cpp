@@ -18,6 +18,7 @@
 #include "core/phase.hpp"
 #include "core/stop_signals.hpp"
 #include "core/stopwatch.hpp"
+#include "data/open_on_ranks.hpp"
 #include "data/stage_on_nodes.hpp"
 #include "model/model_tensors.hpp"
 #include "report/progress.hpp"
@@ -55,8 +56,8 @@ Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
                  "--cuda-graph: for one rank, these are {}", world_.world_size());
     plan_ = plan_compute(options_, placement_, cpu_, visible_device_count());
     apply_compute_plan(plan_, options_);
-    open_data();
   });
+  open_data();
   agree_on_one_gpu_each(world_, placement_, plan_.device.is_cuda() ? plan_.device.index() : -1);
   expect_same_start();
   run_in_agreement(world_, [&] { make_model(); });
@@ -82,12 +83,14 @@ void Trainer::open_data() {
       options_.mode == Mode::evaluation || options_.mode == Mode::benchmark_inference ||
       (options_.mode == Mode::training && !options_.evaluation.empty() &&
        *std::min_element(options_.evaluation.begin(), options_.evaluation.end()) < options_.epochs);
-  if (trains(options_.mode)) train_set_.emplace(ShardSet::open(options_.data, Split::train));
+  if (trains(options_.mode)) train_set_.emplace(open_on_ranks(world_, options_.data, Split::train));
   if (needs_validation) {
-    validation_set_.emplace(ShardSet::open(options_.data, Split::val));
-    evaluator_.emplace(*validation_set_, options_.evaluation_batch_size, options_.evaluation_records);
+    validation_set_.emplace(open_on_ranks(world_, options_.data, Split::val));
   }
-  if (train_set_ && validation_set_) {
+  run_in_agreement(world_, [&] {
+    if (validation_set_)
+      evaluator_.emplace(*validation_set_, options_.evaluation_batch_size, options_.evaluation_records);
+    if (!train_set_ || !validation_set_) return;
     const auto& a = train_set_->categories();
     const auto& b = validation_set_->categories();
     SSD_VALIDATE(std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -95,28 +98,23 @@ void Trainer::open_data() {
                  "data '{}': train has {} classes, val {}, or in another order; pack both splits from one "
                  "set of annotations",
                  options_.data.string(), a.size(), b.size());
-  }
+  });
 }
 
-// Nodes may differ in hardware and, where shards lie on local disks, in their data. Ranks that computed in
-// other types or saw other records would send each other messages of other lengths.
+// Nodes may differ in hardware. Ranks that computed in other types would send each other messages of other
+// lengths.
 void Trainer::expect_same_start() const {
-  std::string own =
+  const auto own =
       fmt::format("computes on {} in {}, gradients in {}", plan_.device.is_cuda() ? "CUDA" : "CPU",
                   c10::toString(plan_.arena.compute_type), wire_type_name(plan_.wire_type));
-  for (const auto* set : {&train_set_, &validation_set_}) {
-    if (*set)
-      own += fmt::format("; '{}' {} has digest {}", (*set)->folder().string(), split_name((*set)->split()),
-                         (*set)->digest().hex());
-  }
   const auto all = gather_texts(world_, own);
   run_in_agreement(world_, [&] {
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
       const auto& other = all[rank];
       SSD_VALIDATE(
           other == own,
-          "rank {} and rank 0 do not fit together: rank {} {}; rank 0 {}; use the same kind of nodes "
-          "(or --device cpu, without --fp16) and the same shards on all of them",
+          "rank {} and rank 0 do not fit together: rank {} {}; rank 0 {}; use the same kind of nodes, or "
+          "--device cpu without --fp16",
           rank, rank, other, own);
     }
   });

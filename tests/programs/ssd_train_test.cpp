@@ -229,7 +229,7 @@ TEST(SsdTrain, ranks_that_see_other_shards_are_refused_with_one_line) {
   EXPECT_EQ(run.exit_code, 1) << run.err;
   const auto errors = lines_with(run.err, "error:");
   ASSERT_EQ(errors.size(), 1U) << run.err;
-  EXPECT_THAT(errors[0], testing::HasSubstr("rank 1 and rank 0 do not fit together"));
+  EXPECT_THAT(errors[0], testing::HasSubstr("rank 1 and rank 0 see other train shards"));
   EXPECT_THAT(errors[0], testing::HasSubstr("has digest"));
 }
 

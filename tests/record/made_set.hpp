@@ -2,6 +2,8 @@
 // decodes).
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "core/random.hpp"
 #include "record/manifest.hpp"
 #include "record/set_folder.hpp"
+#include "record/shard_set.hpp"
 #include "record/shard_writer.hpp"
 
 namespace ssd {
@@ -85,6 +88,41 @@ inline void write_made_set(const std::filesystem::path& path, const std::vector<
   Manifest manifest{options.split, options.identity, {}, shards};
   manifest.set_digest = set_digest_of(manifest).hex();
   folder.publish(shards, manifest_text(manifest, nlohmann::ordered_json::object()));
+}
+
+// Every field that a reader gets, and the bytes.
+inline void expect_equal(const ShardSet& set, const Record& record, const MadeRecord& made) {
+  const auto& expected = made.record;
+  EXPECT_EQ(record.image_id, expected.image.id);
+  EXPECT_EQ(record.file_name, expected.image.file_name);
+  EXPECT_EQ(record.width, expected.image.width);
+  EXPECT_EQ(record.height, expected.image.height);
+  EXPECT_EQ(record.orientation, expected.orientation);
+  EXPECT_EQ(record.decode_warnings, expected.decode_warnings);
+  EXPECT_FALSE(record.is_bad);
+  EXPECT_EQ(record.byte_count, made.jpeg.size());
+  EXPECT_EQ(record.crc32, crc32(made.jpeg));
+  std::vector<std::byte> jpeg;
+  set.read_jpeg(record, jpeg);
+  EXPECT_EQ(jpeg, made.jpeg);
+  EXPECT_EQ(record.restart_interval, expected.restart_interval);
+  std::vector<std::uint32_t> restarts{1, 2, 3};
+  set.read_restarts(record, restarts);
+  EXPECT_EQ(restarts, expected.restart_offsets);
+  const auto annotations = set.annotations_of(record);
+  ASSERT_EQ(annotations.size(), expected.annotations.size());
+  for (std::size_t k = 0; k < annotations.size(); ++k) {
+    const auto& [annotation, json_order, is_trainable] = expected.annotations[k];
+    EXPECT_EQ(annotations[k].id, annotation.id);
+    EXPECT_EQ(annotations[k].category_id, annotation.category_id);
+    EXPECT_EQ(made_categories()[static_cast<std::size_t>(annotations[k].label.value() - 1)].id,
+              annotation.category_id);
+    EXPECT_EQ(annotations[k].bbox_xywh, annotation.bbox_xywh);
+    EXPECT_EQ(annotations[k].area, annotation.area);
+    EXPECT_EQ(annotations[k].is_crowd, annotation.is_crowd);
+    EXPECT_EQ(annotations[k].is_trainable, is_trainable);
+    EXPECT_EQ(annotations[k].json_order, json_order);
+  }
 }
 
 }  // namespace ssd
