@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "record/hdf5.hpp"
 #include "record/shard_data.hpp"
@@ -24,7 +25,6 @@ namespace po = boost::program_options;
 constexpr std::uint64_t kSmallestShardBytes = 4096;
 constexpr std::uint64_t kLargestShardBytes = std::uint64_t{64} << 30;
 constexpr unsigned kMostThreads = 1024;
-constexpr unsigned kHelpColumns = 100;
 
 // Cores that this process may run on.
 unsigned allowed_cores() {
@@ -92,19 +92,7 @@ struct OptionTable {
   po::variables_map parse(int argc, const char* const* argv) const {
     po::options_description all;
     all.add(input).add(output).add(existing).add(other).add(hidden);
-    po::positional_options_description positional;
-    positional.add("paths", -1);
-    po::variables_map values;
-    try {
-      // Without guessing: --thr must not be taken for --threads.
-      const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-      po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(style).run(),
-                values);
-      po::notify(values);
-    } catch (const po::error& error) {
-      throw UsageError(fmt::format("{}; see ssd_preprocess --help", error.what()));
-    }
-    return values;
+    return parse_command_line("ssd_preprocess", Words(argv + 1, argv + argc), all, "paths");
   }
 
   std::string help() const {

@@ -4,16 +4,13 @@
 #include <sstream>
 #include <vector>
 
+#include "core/command_line.hpp"
 #include "core/usage.hpp"
 
 namespace ssd {
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr unsigned kHelpColumns = 100;
-
-using Words = std::vector<std::string>;
 
 po::options_description visible_options() {
   po::options_description all("Options", kHelpColumns);
@@ -34,18 +31,7 @@ po::options_description visible_options() {
 po::variables_map parse(int argc, const char* const* argv) {
   po::options_description all(visible_options());
   all.add_options()("file", po::value<Words>(), "");
-  po::positional_options_description positional;
-  positional.add("file", -1);
-  const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-  po::variables_map values;
-  try {
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(style).run(),
-              values);
-    po::notify(values);
-  } catch (const po::error& error) {
-    throw UsageError(fmt::format("{}; see ssd_checkpoint --help", error.what()));
-  }
-  return values;
+  return parse_command_line("ssd_checkpoint", Words(argv + 1, argv + argc), all, "file");
 }
 
 std::string help_text() {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "comm/mpi_session.hpp"
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/usage.hpp"
 #if SSD_WITH_CUDA
@@ -17,11 +18,8 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr unsigned kHelpColumns = 100;
 constexpr std::size_t kLeastBytes = 4;                    // one value in FP32
 constexpr std::size_t kMostBytes = std::size_t{2} << 30;  // values of a message are counted in an int
-
-using Words = std::vector<std::string>;
 
 po::typed_value<std::string>* text(const char* value, const char* name) {
   return po::value<std::string>()->default_value(value, *value == '\0' ? "none" : value)->value_name(name);
@@ -65,19 +63,7 @@ struct OptionTable {
   po::variables_map parse(int argc, const char* const* argv) const {
     po::options_description all;
     all.add(visible()).add(hidden);
-    po::positional_options_description positional;
-    positional.add("unexpected", -1);
-    // Without guessing: --max must not be taken for --max-bytes.
-    const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    const Words words(argv + 1, argv + argc);
-    po::variables_map values;
-    try {
-      po::store(po::command_line_parser(words).options(all).positional(positional).style(style).run(),
-                values);
-      po::notify(values);
-    } catch (const po::error& error) {
-      throw UsageError(fmt::format("{}; see ssd_comm_bench --help", error.what()));
-    }
+    auto values = parse_command_line("ssd_comm_bench", Words(argv + 1, argv + argc), all, "unexpected");
     if (values.count("unexpected") != 0) {
       throw UsageError(fmt::format("'{}' belongs to no option; see ssd_comm_bench --help",
                                    values["unexpected"].as<Words>().front()));

@@ -13,9 +13,6 @@ namespace {
 // Minimum IoU of each CropOption; reference, SSDCropping (Liu et al. 2016 have the same list without "any").
 constexpr std::array<double, 7> kMinimumIou = {
     0, 0.1, 0.3, 0.5, 0.7, 0.9, -std::numeric_limits<double>::infinity()};
-constexpr double kShortestSide = 0.3;  // of a crop, in parts; reference
-constexpr double kMostElongated =
-    2;  // width to height in parts, and height to width; Liu et al. 2016, section 2.2
 
 double iou_with(const CropDraw& crop, const BoxLtrb& box) {
   const double left = box[0], top = box[1], right = box[2], bottom = box[3];
@@ -32,11 +29,12 @@ bool has_centre_of(const CropDraw& crop, const BoxLtrb& box) {
 }
 
 // False where the one try fails.
-bool try_crop(std::span<const BoxLtrb> boxes, RandomStream& random, CropDraw& crop) {
-  crop.width = random.uniform(kShortestSide, 1);
-  crop.height = random.uniform(kShortestSide, 1);
-  const double ratio = crop.width / crop.height;
-  if (ratio < 1 / kMostElongated || ratio > kMostElongated) return false;
+bool try_crop(std::span<const BoxLtrb> boxes, const AugmentationOptions& options, RandomStream& random,
+              CropDraw& crop) {
+  crop.width = random.uniform(options.crop_side.low, options.crop_side.high);
+  crop.height = random.uniform(options.crop_side.low, options.crop_side.high);
+  const double aspect = crop.width / crop.height;
+  if (aspect < options.crop_aspect.low || aspect > options.crop_aspect.high) return false;
   crop.left = random.uniform(0, 1 - crop.width);
   crop.top = random.uniform(0, 1 - crop.height);
   const double minimum = kMinimumIou[static_cast<std::size_t>(crop.option)];
@@ -64,6 +62,14 @@ void validate_range(const char* name, const Range& range, double lowest, double 
 }  // namespace
 
 void AugmentationOptions::validate() const {
+  validate_range("crop side", crop_side, 0.01, 1);
+  validate_range("crop aspect", crop_aspect, 0.01, 100);
+  const Range aspects{crop_side.low / crop_side.high, crop_side.high / crop_side.low};
+  if (crop_aspect.high < aspects.low || crop_aspect.low > aspects.high) {
+    throw UsageError(fmt::format(
+        "crop aspect from {} to {}: no crop with sides from {} to {} has it; those have {} to {}",
+        crop_aspect.low, crop_aspect.high, crop_side.low, crop_side.high, aspects.low, aspects.high));
+  }
   validate_range("hue (degrees)", hue_degrees, -180, 180);
   validate_range("saturation", saturation, 0,
                  4);  // factors up to 4 keep the colour matrix in its fixed-point range
@@ -74,12 +80,12 @@ void AugmentationOptions::validate() const {
   }
 }
 
-CropDraw draw_crop(std::span<const BoxLtrb> boxes, RandomStream& random) {
+CropDraw draw_crop(std::span<const BoxLtrb> boxes, const AugmentationOptions& options, RandomStream& random) {
   for (int draws = 1; draws <= kMostCropDraws; ++draws) {
     CropDraw crop;
     crop.option = static_cast<CropOption>(random.below(kMinimumIou.size()));
     crop.draws = draws;
-    if (crop.option == CropOption::whole || try_crop(boxes, random, crop)) return crop;
+    if (crop.option == CropOption::whole || try_crop(boxes, options, random, crop)) return crop;
   }
   return {.draws = kMostCropDraws};
 }
@@ -116,7 +122,7 @@ Augmentation draw_augmentation(std::span<const BoxLtrb> boxes, const Augmentatio
                                RandomStream& random) {
   const auto within = [&](const Range& range) { return random.uniform(range.low, range.high); };
   Augmentation drawn;
-  drawn.crop = draw_crop(boxes, random);
+  drawn.crop = draw_crop(boxes, options, random);
   drawn.is_flipped = random.uniform() < options.flip_probability;
   drawn.color.hue_degrees = within(options.hue_degrees);
   drawn.color.saturation = within(options.saturation);

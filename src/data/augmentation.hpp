@@ -20,6 +20,8 @@ struct Range {
 };
 
 struct AugmentationOptions {
+  Range crop_side{0.3, 1};    // of a crop, in parts of the picture's side
+  Range crop_aspect{0.5, 2};  // width to height of a crop, both in parts
   Range hue_degrees{-0.5, 0.5};
   Range saturation{0.5, 1.5};
   Range contrast{0.5, 1.5};
@@ -51,11 +53,10 @@ struct CropDraw {
   int draws = 0;  // options drawn until it ended
 };
 
-// An option is drawn and one crop tried for it; where the crop fails an option is drawn again. A crop fails
-// if its sides (.3 to 1, in parts) are not 1:2 to 2:1, if any box has an IoU with it that is not above the
-// option's minimum, or if no box has its centre strictly inside. After kMostCropDraws the whole picture is
-// taken.
-CropDraw draw_crop(std::span<const BoxLtrb> boxes, RandomStream& random);
+// A CropOption is drawn and one crop tried for it; where the crop fails one is drawn again. A crop fails if
+// its aspect is outside options.crop_aspect, if any box has an IoU with it that is not above the CropOption's
+// minimum, or if no box has its centre strictly inside. After kMostCropDraws the whole picture is taken.
+CropDraw draw_crop(std::span<const BoxLtrb> boxes, const AugmentationOptions& options, RandomStream& random);
 inline constexpr int kMostCropDraws = 1000;  // "whole" comes up sooner but for a chance of (6/7)^1000
 
 // The boxes of a sample, one label each.

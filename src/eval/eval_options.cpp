@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/usage.hpp"
 #include "record/hdf5.hpp"
@@ -14,7 +15,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr unsigned kHelpColumns = 100;
 constexpr int kMostThreads = 1024;
 
 po::typed_value<std::string>* text(const char* value, const char* name) {
@@ -70,19 +70,7 @@ struct OptionTable {
   po::variables_map parse(int argc, const char* const* argv) const {
     po::options_description all;
     all.add(visible()).add(hidden);
-    po::positional_options_description positional;
-    positional.add("files", -1);
-    // Without guessing: --per must not be taken for --per-category.
-    const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    po::variables_map values;
-    try {
-      po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(style).run(),
-                values);
-      po::notify(values);
-    } catch (const po::error& error) {
-      throw UsageError(fmt::format("{}; see ssd_eval --help", error.what()));
-    }
-    return values;
+    return parse_command_line("ssd_eval", Words(argv + 1, argv + argc), all, "files");
   }
 
   std::string help() const {

@@ -3,6 +3,7 @@
 #include <boost/program_options.hpp>
 #include <sstream>
 
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/usage.hpp"
 #include "train/version.hpp"
@@ -11,10 +12,6 @@ namespace ssd {
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr unsigned kHelpColumns = 100;
-
-using Words = std::vector<std::string>;
 
 // Boost.ProgramOptions knows one long name only: --bs and --amp are those of ssd_train.
 Words rewrite_arguments(int argc, const char* const* argv) {
@@ -88,19 +85,7 @@ struct OptionTable {
   po::variables_map parse(const Words& arguments) const {
     po::options_description all;
     all.add(visible()).add(hidden);
-    po::positional_options_description positional;
-    positional.add("pictures", -1);
-    // Without guessing: --draw-f must not be taken for --draw-format.
-    const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    po::variables_map values;
-    try {
-      po::store(po::command_line_parser(arguments).options(all).positional(positional).style(style).run(),
-                values);
-      po::notify(values);
-    } catch (const po::error& error) {
-      throw UsageError(fmt::format("{}; see ssd_infer --help", error.what()));
-    }
-    return values;
+    return parse_command_line("ssd_infer", arguments, all, "pictures");
   }
 
   std::string help() const {

@@ -8,9 +8,10 @@
 namespace ssd {
 namespace {
 
-constexpr std::array kCourseOptions{
-    "learning-rate", "momentum", "weight-decay", "warmup", "multistep",     "skip-crowd",      "hue",
-    "saturation",    "contrast", "brightness",   "fp16",   "gradient-type", "flip-probability"};
+constexpr std::array kCourseOptions{"learning-rate", "momentum",      "weight-decay",    "warmup",
+                                    "multistep",     "skip-crowd",    "crop-side",       "crop-aspect",
+                                    "hue",           "saturation",    "contrast",        "brightness",
+                                    "fp16",          "gradient-type", "flip-probability"};
 
 std::optional<std::string_view> value_of(std::string_view configuration, std::string_view name) {
   const auto beginning = fmt::format("{} = ", name);

@@ -8,9 +8,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
-#include <set>
 #include <sstream>
 
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/usage.hpp"
 #include "train/version.hpp"
@@ -20,7 +20,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr unsigned kHelpColumns = 100;
 constexpr const char* kDefaultData = "/scratch/shards";
 constexpr std::int64_t kMostBucketKib = 1 << 20;  // 1 GiB: above the gradients of every backbone
 constexpr int kMostBenchmarkIterations = 1'000'000;
@@ -73,8 +72,6 @@ std::string text_of(double value) {
 po::typed_value<double>* number(double value, const char* name = "X") {
   return po::value<double>()->default_value(value, text_of(value))->value_name(name);
 }
-
-using Words = std::vector<std::string>;
 
 Words words_of(const std::vector<int>& epochs) {
   Words result;
@@ -179,11 +176,13 @@ struct OptionTable {
     const auto range = [](const Range& value) {
       return words({text_of(value.low), text_of(value.high)}, "LOW HIGH");
     };
-    augmentation.add_options()                                                //
-        ("hue", range(defaults.hue_degrees), "degrees")                       //
-        ("saturation", range(defaults.saturation), "factor")                  //
-        ("contrast", range(defaults.contrast), "factor about the level 128")  //
-        ("brightness", range(defaults.brightness), "factor")                  //
+    augmentation.add_options()                                                                            //
+        ("crop-side", range(defaults.crop_side), "of a crop, in parts of the picture's width or height")  //
+        ("crop-aspect", range(defaults.crop_aspect), "width to height of a crop, both in parts")          //
+        ("hue", range(defaults.hue_degrees), "degrees")                                                   //
+        ("saturation", range(defaults.saturation), "factor")                                              //
+        ("contrast", range(defaults.contrast), "factor about the level 128")                              //
+        ("brightness", range(defaults.brightness), "factor")                                              //
         ("flip-probability", number(defaults.flip_probability, "P"), "of a horizontal flip");
   }
 
@@ -298,56 +297,10 @@ std::string subject_of(const std::string& option) {
   return option;
 }
 
-// Of options that are given twice, or contradict each other, the later one counts: what a script passes on
-// overrides what it sets itself.
-void keep_later(std::vector<po::option>& options) {
-  std::vector<po::option> kept;
-  std::set<std::string> subjects;
-  for (auto option = options.rbegin(); option != options.rend(); ++option) {
-    if (option->string_key == "unexpected" || subjects.insert(subject_of(option->string_key)).second)
-      kept.push_back(*option);
-  }
-  options.assign(kept.rbegin(), kept.rend());
-}
-
-// A negative number is a value, not an option: Boost would take "-0.5" for a flag.
-void parse_into(po::variables_map& values, const std::vector<std::string>& arguments,
-                const po::options_description& all) {
-  po::positional_options_description positional;
-  positional.add("unexpected", -1);
-  const int style = (po::command_line_style::default_style & ~po::command_line_style::allow_guessing);
-  auto parser = po::command_line_parser(arguments).options(all).positional(positional).style(style);
-  parser.extra_style_parser([](std::vector<std::string>& rest) {
-    std::vector<po::option> result;
-    const auto& word = rest.front();
-    const bool is_negative_number =
-        word.size() > 1 && word[0] == '-' &&
-        (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
-    if (is_negative_number) {
-      po::option value;
-      value.position_key = 0;
-      value.value.push_back(word);
-      value.original_tokens.push_back(word);
-      result.push_back(value);
-      rest.erase(rest.begin());
-    }
-    return result;
-  });
-  auto parsed = parser.run();
-  keep_later(parsed.options);
-  po::store(parsed, values);
-}
-
-po::variables_map parse_words(std::vector<std::string> arguments, const OptionTable& table) {
+po::variables_map parse_words(const Words& words, const OptionTable& table) {
   po::options_description all;
   all.add(table.visible()).add(table.hidden);
-  po::variables_map values;
-  try {
-    parse_into(values, arguments, all);
-    po::notify(values);
-  } catch (const po::error& error) {
-    throw UsageError(fmt::format("{}; see ssd_train --help", error.what()));
-  }
+  auto values = parse_command_line("ssd_train", words, all, "unexpected", subject_of);
   if (values.count("unexpected") != 0) {
     const auto word = values["unexpected"].as<Words>().front();
     throw UsageError(
@@ -432,9 +385,10 @@ TrainOptions options_of(const po::variables_map& values) {
       has("eval-annotated-only") ? EvaluationRecords::with_annotations : EvaluationRecords::all;
   options.waits_for_scores = has("wait-for-scores");
   options.crowd = has("skip-crowd") ? CrowdBoxes::leave_out : CrowdBoxes::train_on;
-  options.augmentation = {range_of(values, "hue"), range_of(values, "saturation"),
-                          range_of(values, "contrast"), range_of(values, "brightness"),
-                          values["flip-probability"].as<double>()};
+  options.augmentation = {
+      range_of(values, "crop-side"),          range_of(values, "crop-aspect"), range_of(values, "hue"),
+      range_of(values, "saturation"),         range_of(values, "contrast"),    range_of(values, "brightness"),
+      values["flip-probability"].as<double>()};
   options.augmentation.validate();
   options.num_workers = at_least(values, "num-workers", 1);
   options.decoded_cache_gib = within(values, "decoded-cache-gib", 0.0, 1e6);

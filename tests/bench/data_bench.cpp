@@ -60,7 +60,7 @@ std::vector<Photo> load_photos(const std::filesystem::path& coco) {
     photo.anew = JpegTranscoder().transcode(bytes, photo.pixels, warnings);
     for (std::uint32_t i = 0; photo.parts.size() < kCropsEach && i < kMostDraws; ++i) {
       RandomStream random(1, RandomPurpose::test, i, static_cast<std::uint64_t>(image.id.value()));
-      const CropDraw crop = draw_crop(boxes, random);
+      const CropDraw crop = draw_crop(boxes, {}, random);
       if (photo.crops.size() < kCropsEach) photo.crops.push_back(crop);
       if (crop.option != CropOption::whole) photo.parts.push_back(crop);
     }

@@ -75,7 +75,7 @@ CropStatistics draw_many(const std::vector<BoxLtrb>& boxes, const nlohmann::json
   result.each_kept.resize(boxes.size());
   for (int call = 0; call < calls; ++call) {
     RandomStream random(11, RandomPurpose::test, static_cast<std::uint32_t>(call), id);
-    const CropDraw crop = draw_crop(boxes, random);
+    const CropDraw crop = draw_crop(boxes, {}, random);
     ++result.counts["final_option"][static_cast<std::size_t>(crop.option)];
     ++result.counts["option_draws_per_call"][static_cast<std::size_t>(std::min(crop.draws, 20) - 1)];
     if (crop.option == CropOption::whole) continue;
@@ -156,7 +156,7 @@ TEST(Crop, fulfils_what_its_option_asks_for) {
   std::map<CropOption, int> seen;
   for (std::uint32_t call = 0; call < 20000; ++call) {
     RandomStream random(1, RandomPurpose::test, call, 0);
-    const CropDraw crop = draw_crop(boxes, random);
+    const CropDraw crop = draw_crop(boxes, {}, random);
     ++seen[crop.option];
     EXPECT_LE(0, crop.left);
     EXPECT_LE(crop.left + crop.width, 1 + 1e-15);  // the sum of two rounded numbers
@@ -177,7 +177,7 @@ TEST(Crop, T1_12_ends_with_a_box_in_the_unit_square_even_for_a_tiny_corner_box) 
   for (std::uint32_t call = 0; call < 1000; ++call) {
     SampleBoxes boxes{{{0, 0, 0.1F, 0.1F}}, {3}};
     RandomStream random(1, RandomPurpose::test, call, 0);
-    crop_boxes(draw_crop(boxes.ltrb, random), boxes);
+    crop_boxes(draw_crop(boxes.ltrb, {}, random), boxes);
     ASSERT_EQ(boxes.ltrb.size(), 1U);
     const BoxLtrb& box = boxes.ltrb[0];
     EXPECT_TRUE(0 <= box[0] && box[0] < box[2] && box[2] <= 1 && 0 <= box[1] && box[1] < box[3] &&
@@ -187,7 +187,7 @@ TEST(Crop, T1_12_ends_with_a_box_in_the_unit_square_even_for_a_tiny_corner_box) 
 
 TEST(Crop, ends_without_any_box) {
   RandomStream random(1, RandomPurpose::test, 0, 0);
-  const CropDraw crop = draw_crop({}, random);
+  const CropDraw crop = draw_crop({}, {}, random);
   EXPECT_EQ(crop.option, CropOption::whole);
   EXPECT_LE(crop.draws, kMostCropDraws);
 }
@@ -259,11 +259,31 @@ TEST(Augmentation, T5_15_differs_between_epochs_and_images_and_repeats_for_one) 
   EXPECT_NE(hue(0, 1), hue(0, 2));
 }
 
+TEST(Augmentation, crops_keep_to_the_ranges_of_the_options) {
+  const std::vector<BoxLtrb> boxes{{0.4F, 0.4F, 0.6F, 0.6F}};
+  const AugmentationOptions options{.crop_side = {0.6, 0.8}, .crop_aspect = {1, 1.25}};
+  int crops = 0;
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    RandomStream random(1, RandomPurpose::test, 0, i);
+    const CropDraw crop = draw_crop(boxes, options, random);
+    if (crop.option == CropOption::whole) continue;
+    ++crops;
+    for (const double side : {crop.width, crop.height}) ASSERT_TRUE(0.6 <= side && side <= 0.8) << side;
+    ASSERT_TRUE(crop.height <= crop.width && crop.width <= 1.25 * crop.height) << crop.width / crop.height;
+  }
+  EXPECT_GT(crops, 500);
+}
+
 TEST(AugmentationOptions, name_the_range_that_is_wrong) {
   EXPECT_NO_THROW(AugmentationOptions().validate());
   const auto message = [](const AugmentationOptions& options) {
     return message_of<UsageError>([&] { options.validate(); });
   };
+  EXPECT_THAT(message({.crop_side = {0, 1}}), testing::HasSubstr("crop side from 0 to 1"));
+  EXPECT_THAT(message({.crop_aspect = {0, 2}}), testing::HasSubstr("crop aspect from 0 to 2"));
+  EXPECT_NO_THROW((AugmentationOptions{.crop_side = {0.5, 1}, .crop_aspect = {2, 3}}.validate()));
+  EXPECT_THAT(message({.crop_side = {0.5, 1}, .crop_aspect = {2.5, 3}}),
+              testing::HasSubstr("crop aspect from 2.5 to 3: no crop with sides from 0.5 to 1 has it"));
   EXPECT_THAT(message({.saturation = {1.5, 0.5}}), testing::HasSubstr("saturation from 1.5 to 0.5"));
   EXPECT_THAT(message({.contrast = {-1, 1}}), testing::HasSubstr("contrast from -1"));
   EXPECT_THAT(message({.brightness = {1, 5}}), testing::HasSubstr("brightness"));
