@@ -41,26 +41,26 @@ const Row kTable[] = {
     {"exif/invalid-exif.jpg", Transcoding::done, kSequential, 5},
     {"exif/multiple_exif.jpg", Transcoding::done, kSequential, 1},
     {"exif/orientation8_2x1.jpg", Transcoding::done, kSequential, 1},
-    {"exif/orientation_2.jpg", Transcoding::done, kSequential, 4},
-    {"exif/orientation_3.jpg", Transcoding::done, kSequential, 4},
-    {"exif/orientation_4.jpg", Transcoding::done, kSequential, 4},
-    {"exif/orientation_5.jpg", Transcoding::done, kSequential, 4},
-    {"exif/orientation_6.jpg", Transcoding::done, kSequential, 4},
-    {"exif/orientation_7.jpg", Transcoding::done, kSequential, 4},
-    {"exif/orientation_8.jpg", Transcoding::done, kSequential, 4},
+    {"exif/orientation_2.jpg", Transcoding::done, kSequential, 8},
+    {"exif/orientation_3.jpg", Transcoding::done, kSequential, 8},
+    {"exif/orientation_4.jpg", Transcoding::done, kSequential, 8},
+    {"exif/orientation_5.jpg", Transcoding::done, kSequential, 8},
+    {"exif/orientation_6.jpg", Transcoding::done, kSequential, 8},
+    {"exif/orientation_7.jpg", Transcoding::done, kSequential, 8},
+    {"exif/orientation_8.jpg", Transcoding::done, kSequential, 8},
     {"exif/truncated_exif_dpi.jpg", Transcoding::done, kSequential, 15},
     {"notjpeg/png_named.jpg", {}},
     {"ok/16bit-qtables.jpg", Transcoding::done, kSequential, 1},
-    {"ok/adobe_cmyk_600x397.jpg", Transcoding::done, kSequential, 5},
-    {"ok/adobe_rgb_no_ycc.jpg", Transcoding::done, kSequential, 7},
+    {"ok/adobe_cmyk_600x397.jpg", Transcoding::done, kSequential, 15},
+    {"ok/adobe_rgb_no_ycc.jpg", Transcoding::done, kSequential, 9},
     {"ok/app13_dri1_4x4.jpg", Transcoding::done, kSequential, 1},
-    {"ok/arithmetic_sof9.jpg", Transcoding::done, kArithmetic, 3},
+    {"ok/arithmetic_sof9.jpg", Transcoding::done, kArithmetic, 5},
     {"ok/blank_800x280.jpg", Transcoding::done, kSequential, 100},
-    {"ok/component_id_236.jpg", Transcoding::done, kSequential, 5},
+    {"ok/component_id_236.jpg", Transcoding::done, kSequential, 10},
     {"ok/fill_bytes_before_marker_prog.jpg", Transcoding::done, kProgressive, 5},
     {"ok/fill_ff_before_eoi.jpg", Transcoding::done, kSequential, 20},
     {"ok/fox_410_4x2.jpg", Transcoding::done, kSequential, 1},
-    {"ok/gen_411_4x1.jpg", Transcoding::done, kSequential, 2},
+    {"ok/gen_411_4x1.jpg", Transcoding::done, kSequential, 4},
     {"ok/gen_440_1x2_dri7.jpg", Transcoding::done, kSequential, 29},
     {"ok/gray_2x2_progressive.jpg", Transcoding::done, kProgressive, 113},
     {"ok/grayscale_16x24_sampling2x2.jpg", Transcoding::done, kSequential, 2},
@@ -68,12 +68,12 @@ const Row kTable[] = {
     {"ok/grayscale_large.jpg", Transcoding::done, kSequential, 25},
     {"ok/grayscale_long.jpg", Transcoding::done, kSequential, 1},
     {"ok/grayscale_square.jpg", Transcoding::done, kSequential, 2},
-    {"ok/hopper.jpg", Transcoding::done, kSequential, 4},
-    {"ok/hopper_gray.jpg", Transcoding::done, kSequential, 8},
-    {"ok/hopper_sof1_16bit_qtables.jpg", Transcoding::done, kSequential, 4},
+    {"ok/hopper.jpg", Transcoding::done, kSequential, 8},
+    {"ok/hopper_gray.jpg", Transcoding::done, kSequential, 16},
+    {"ok/hopper_sof1_16bit_qtables.jpg", Transcoding::done, kSequential, 8},
     {"ok/icc-after-SOF.jpg", Transcoding::done, kSequential, 2},
     {"ok/moz-cmyk-1.jpg", Transcoding::done, kSequential, 4},
-    {"ok/moz-cmyk-2.jpg", Transcoding::done, kSequential, 4},
+    {"ok/moz-cmyk-2.jpg", Transcoding::done, kSequential, 8},
     {"ok/moz-gray.jpg", Transcoding::done, kSequential, 4},
     {"ok/moz-progressive.jpg", Transcoding::done, kProgressive, 2},
     {"ok/moz-size-15x15.jpg", Transcoding::done, kSequential, 1},
@@ -98,13 +98,13 @@ const Row kTable[] = {
     {"ok/progressive3.jpg", Transcoding::done, kProgressive, 41},
     {"ok/restarts.jpg", Transcoding::done, kSequential, 5},
     {"ok/rgb_2x2_2x2_1x1_prog.jpg", Transcoding::done, kProgressive, 2},
-    {"ok/sampling_1x2_all.jpg", Transcoding::done, kSequential, 5},
+    {"ok/sampling_1x2_all.jpg", Transcoding::done, kSequential, 15},
     {"ok/sampling_2x2_1x2_1x2.jpg", Transcoding::done, kSequential, 5},
-    {"ok/testimgint.jpg", Transcoding::done, kSequential, 3},
-    {"ok/testorig.jpg", Transcoding::done, kSequential, 3},
+    {"ok/testimgint.jpg", Transcoding::done, kSequential, 5},
+    {"ok/testorig.jpg", Transcoding::done, kSequential, 5},
     {"ok/tiny_non_interleaved_444.jpg", Transcoding::done, kSequential, 2},
     {"ok/ycck_100x100.jpg", Transcoding::done, kSequential, 13},
-    {"ok/ycck_dri_1318x611.jpg", Transcoding::done, kSequential, 11},
+    {"ok/ycck_dri_1318x611.jpg", Transcoding::done, kSequential, 15},
     {"reject/bomb_12336x12336_lossless12.jpg", {}},
     {"reject/bomb_35584x18696_arith_2comp.jpg", {}},
     {"reject/bomb_3617x64508_arithprog_4comp.jpg", {}},
@@ -380,15 +380,15 @@ TEST(JpegTranscoder, keeps_a_file_whose_mcu_would_hold_too_many_blocks) {
 
 TEST(RestartInterval, divides_the_row_and_is_neither_wide_nor_short) {
   const std::uint64_t large = 1'000'000;
-  EXPECT_EQ(restart_interval_for({80, 60, 8}, large), 8U);   // 640 x 480, 4:4:4
-  EXPECT_EQ(restart_interval_for({63, 47, 8}, large), 7U);   // 500 x 375
+  EXPECT_EQ(restart_interval_for({80, 60, 8}, large), 16U);  // 640 x 480, 4:4:4
+  EXPECT_EQ(restart_interval_for({63, 47, 8}, large), 9U);   // 500 x 375
   EXPECT_EQ(restart_interval_for({47, 63, 8}, large), 47U);  // 375 x 500: a prime number of columns
   EXPECT_EQ(restart_interval_for({58, 50, 8}, large), 29U);  // 2 x 29: 2 would be 16 pixels
-  EXPECT_EQ(restart_interval_for({40, 30, 16}, large), 4U);  // 640 x 480, 4:2:0
+  EXPECT_EQ(restart_interval_for({40, 30, 16}, large), 8U);  // 640 x 480, 4:2:0
   EXPECT_EQ(restart_interval_for({1, 1, 16}, 300), 1U);
-  EXPECT_EQ(restart_interval_for({2, 5, 8}, large), 2U);     // no wider than 16 pixels in all
-  EXPECT_EQ(restart_interval_for({80, 60, 8}, 38'400), 8U);  // 64 bytes a segment
-  EXPECT_EQ(restart_interval_for({80, 60, 8}, 38'399), 10U);
+  EXPECT_EQ(restart_interval_for({2, 5, 8}, large), 2U);      // no wider than 16 pixels in all
+  EXPECT_EQ(restart_interval_for({80, 60, 8}, 19'200), 16U);  // 64 bytes a segment
+  EXPECT_EQ(restart_interval_for({80, 60, 8}, 19'199), 20U);
   EXPECT_EQ(restart_interval_for({100, 35, 8}, 1'036), 100U);  // nothing in it
 }
 
