@@ -43,6 +43,9 @@ MpiSession::MpiSession(int* argc, char*** argv) {
     expect_no_tasks_beside();
     return;
   }
+  // Without Open MPI's handlers of deadly signals: they print a trace of the stack, which takes memory, and a
+  // rank that dies inside malloc would stand still in them.
+  ::setenv("OMPI_MCA_opal_signal", "", 0);
   int provided = MPI_THREAD_SINGLE;
   SSD_MPI_CALL(MPI_Init_thread, argc, argv, MPI_THREAD_MULTIPLE, &provided);
   started_ = true;

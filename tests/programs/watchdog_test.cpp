@@ -105,6 +105,14 @@ TEST_P(Ranks, T5_01_one_that_is_killed_ends_the_job_at_once) {
   EXPECT_THAT(result.err, HasSubstr(fmt::format("process rank {}", GetParam() - 1)));  // the launcher's words
 }
 
+TEST_P(Ranks, one_that_dies_inside_malloc_ends_the_job_at_once) {
+  const auto last = GetParam() - 1;
+  const auto ended = end_of(GetParam(), {"pread", "free_twice", last, ".h5"});
+  EXPECT_LT(ended.seconds, kDeadlineSeconds + kEndSeconds);
+  EXPECT_EQ(ended.result.exit_code, 128 + SIGABRT) << ended.result.err;
+  EXPECT_THAT(ended.result.err, HasSubstr("double free"));
+}
+
 TEST_P(Ranks, one_that_is_killed_in_an_evaluation_ends_the_job_at_once) {
   const auto last = GetParam() - 1;
   const auto ended =

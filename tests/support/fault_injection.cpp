@@ -1,12 +1,12 @@
 // Preloaded into a program under test (LD_PRELOAD), it spoils one call on one rank. Environment:
-//   SSD_FAULT_CALL     pread, fsync, rename, write, big_allocation (of 1 MiB and more), MPI_Ibarrier,
-//   MPI_Gather,
-//                      MPI_Finalize
-//   SSD_FAULT_ACTION   hang: never comes back; fail: with an error; kill: SIGKILL before the call
+//   SSD_FAULT_CALL     pread, fsync, rename, write, big_allocation (of 1 MiB and more),
+//                      MPI_Ibarrier, MPI_Gather, MPI_Finalize
+//   SSD_FAULT_ACTION   hang: never comes back; fail: with an error; kill: SIGKILL before the call;
+//                      free_twice: dies inside free(), which holds malloc's lock
 //   SSD_FAULT_RANK     of the process that is meant; alone: 0
 //   SSD_FAULT_TRIGGER  calls do not count until this file is there (optional)
-//   SSD_FAULT_PATH     nor those on files whose path does not contain this (optional; pread, fsync, write,
-//   rename) SSD_FAULT_SKIP     so many calls that count go well (optional); all after them are spoilt
+//   SSD_FAULT_PATH     nor those on files whose path does not contain this (optional)
+//   SSD_FAULT_SKIP     so many calls that count go well (optional); all after them are spoilt
 #include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>
@@ -31,6 +31,16 @@ bool is_own_rank() {
   return std::strcmp(rank == nullptr ? "0" : rank, variable("SSD_FAULT_RANK")) == 0;
 }
 
+// glibc finds it with the lock held for blocks that are neither small nor mapped.
+void free_twice() {
+  void* volatile block = std::malloc(4000);
+  void* volatile next_block =
+      std::malloc(4000);  // else the first would be one with the free memory behind it
+  std::free(block);
+  std::free(block);
+  std::free(next_block);
+}
+
 // True where the call is to fail; does not come back from the other actions.
 bool is_spoilt(const char* call, const char* path) {
   if (std::strcmp(variable("SSD_FAULT_CALL"), call) != 0 || !is_own_rank()) return false;
@@ -41,6 +51,7 @@ bool is_spoilt(const char* call, const char* path) {
   if (counted++ < std::atoi(variable("SSD_FAULT_SKIP"))) return false;
   const char* action = variable("SSD_FAULT_ACTION");
   if (std::strcmp(action, "kill") == 0) ::raise(SIGKILL);
+  if (std::strcmp(action, "free_twice") == 0) free_twice();
   while (std::strcmp(action, "hang") == 0) ::pause();
   return true;
 }
