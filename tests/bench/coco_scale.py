@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""A set of the size of COCO train2017, made from a few photos: packed, verified, described; and its JSON read.
+"""A set of the size of COCO train2017, made from a few photos: packed, verified, described, and an epoch of it
+read by the training loader; and its JSON read.
 
     coco_scale.py [--scale 0.1] [--ranks N] [--pycocotools PYTHON] BUILD WORK PHOTOS...
 
-BUILD: the build folder, where ssd_preprocess and the target bench_annotations were built. WORK: a folder that is made,
-filled (at full scale with 20 GB of shards; the pictures are hard links) and removed. PHOTOS: folders of JPEG files.
-Prints time and peak memory of each step."""
+BUILD: the build folder, where ssd_preprocess and the targets bench_annotations and bench_epoch were built. WORK: a
+folder that is made, filled (at full scale with 20 GB of shards; the pictures are hard links) and removed. PHOTOS:
+folders of JPEG files. Prints time and peak memory of each step."""
 
 import argparse
 import os
@@ -114,6 +115,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--json-scale", type=float, help="of the annotations alone; default: as --scale")
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2, help="that read the epoch")
     parser.add_argument("--pycocotools", help="a Python that has it")
     parser.add_argument("build")
     parser.add_argument("work")
@@ -142,6 +144,7 @@ def main():
         run("verify", [*launcher, packer, "--verify", shards])
         run("verify beside the source", [*launcher, packer, "--verify", *source, shards])
         run("info", [packer, "--info", shards])
+        run("read an epoch", [os.path.join(options.build, "tests/bench/bench_epoch"), shards, str(options.threads)])
     finally:
         shutil.rmtree(options.work, ignore_errors=True)
 
