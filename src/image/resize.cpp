@@ -13,7 +13,7 @@ constexpr int kRowsTogether = 8;
 
 // Output rows before its use that a source row is fetched into the cache: pictures of the decoded cache come
 // from far.
-constexpr int kRowsAhead = 2;
+constexpr int kRowsAhead = 1;
 constexpr int kCacheLine = 64;  // bytes
 
 }  // namespace
