@@ -76,23 +76,21 @@ bool fits_vectors(const FixedTransform& transform) {
   return true;
 }
 
-// A lane of 128 bits holds four pixels. Their twelve bytes become four times R G B 0, and, when the channels
-// have been packed to R R R R G G G G B B B B, R G B again.
-#define SSD_SPREAD_PIXELS 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1
-#define SSD_GATHER_PIXELS 0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, -1, -1, -1, -1
-
 // Two 16-bit numbers, for each 32-bit lane.
 constexpr std::int32_t pair_of(std::int32_t low, std::int32_t high) {
   return static_cast<std::int32_t>((static_cast<std::uint32_t>(high) << 16) |
                                    (static_cast<std::uint32_t>(low) & 0xffff));
 }
 
-// Eight pixels at once. Returns how many it has done: it reads and writes up to four bytes behind them, which
-// are the next pixels'.
+// Eight pixels at once, four in each half of a vector. Returns how many it has done: it reads and writes up
+// to four bytes behind them, which are the next pixels'.
 SSD_TARGET_AVX2 std::size_t apply_avx2(const FixedTransform& transform, const std::uint8_t* levels,
                                        std::size_t count, std::uint8_t* out) {
-  const __m256i spread = _mm256_setr_epi8(SSD_SPREAD_PIXELS, SSD_SPREAD_PIXELS);
-  const __m256i gather = _mm256_setr_epi8(SSD_GATHER_PIXELS, SSD_GATHER_PIXELS);
+  // Twelve bytes become four times R G B 0, and what has been packed to R R R R G G G G B B B B twelve again.
+  const __m256i spread =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+  const __m256i gather =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, -1, -1, -1, -1));
   const __m256i offset = _mm256_set1_epi32(transform.offset);
   __m256i red_blue[3], green[3];
   for (std::size_t c = 0; c < 3; ++c) {
@@ -119,18 +117,7 @@ SSD_TARGET_AVX2 std::size_t apply_avx2(const FixedTransform& transform, const st
   }
   return done;
 }
-
 #endif
-
-// How many pixels, from the first on, have been done.
-std::size_t apply_vectors([[maybe_unused]] VectorUnit unit, const FixedTransform& transform,
-                          const std::uint8_t* levels, std::size_t count, std::uint8_t* out) {
-#if defined(__x86_64__)
-  if (!fits_vectors(transform)) return 0;
-  if (unit != VectorUnit::any) return apply_avx2(transform, levels, count, out);
-#endif
-  return 0;
-}
 
 }  // namespace
 
@@ -150,7 +137,7 @@ ColorTransform color_transform(const ColorChange& change) {
 }
 
 void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count,
-                 std::uint8_t* out, VectorUnit unit) {
+                 std::uint8_t* out, [[maybe_unused]] VectorUnit unit) {
   FixedTransform fixed;
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t j = 0; j < 3; ++j) {
@@ -161,7 +148,10 @@ void apply_color(const ColorTransform& transform, const std::uint8_t* levels, st
   }
   SSD_EXPECT(std::abs(transform.offset) <= kLargestCoefficient * 255);
   fixed.offset = fixed_point(transform.offset) + (1 << (kFractionBits - 1));
-  const std::size_t done = apply_vectors(unit, fixed, levels, count, out);
+  std::size_t done = 0;
+#if defined(__x86_64__)
+  if (unit != VectorUnit::any && fits_vectors(fixed)) done = apply_avx2(fixed, levels, count, out);
+#endif
   apply_any(fixed, levels + 3 * done, count - done, out + 3 * done);
 }
 
