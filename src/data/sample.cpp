@@ -38,26 +38,26 @@ RgbView SampleMaker::picture_of(std::uint32_t index, const PixelRect& rect) {
   if (cache_ != nullptr) {
     if (const RgbImage* picture = cache_->find(index)) return crop_of(view_of(*picture), rect);
   }
-  set_->read_jpeg(record, jpeg_);  // these two name the record themselves
+  const auto jpeg = set_->read_jpeg(record, jpeg_);  // these two name the record themselves
   set_->read_restarts(record, restarts_);
   RgbView view;
   with_name(record, index, [&] {
     const PictureSize size{record.width, record.height};
     if (cache_ != nullptr && cache_->has_room(size)) {
-      const RgbView whole = decode(record, {0, 0, size.width, size.height});
+      const RgbView whole = decode(record, jpeg, {0, 0, size.width, size.height});
       cache_->add(index, whole);
       view = crop_of(whole, rect);
     } else {
-      view = decode(record, rect);
+      view = decode(record, jpeg, rect);
     }
   });
   return view;
 }
 
-RgbView SampleMaker::decode(const Record& record, const PixelRect& rect) {
+RgbView SampleMaker::decode(const Record& record, std::span<const std::byte> jpeg, const PixelRect& rect) {
   const PictureSize upright{record.width, record.height};
   const RgbView view =
-      decoder_.decode(jpeg_, {record.restart_interval, restarts_}, stored_size(upright, record.orientation),
+      decoder_.decode(jpeg, {record.restart_interval, restarts_}, stored_size(upright, record.orientation),
                       stored_rect(rect, record.orientation, upright));
   return record.orientation == 1 ? view : apply_orientation(view, record.orientation, upright_);
 }

@@ -3,7 +3,9 @@
 // record and its image.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "boxes/match.hpp"
@@ -33,7 +35,7 @@ class SampleMaker {
  private:
   // A rectangle of the record's upright picture, good until the next call. Names the record where it throws.
   RgbView picture_of(std::uint32_t index, const PixelRect& rect);
-  RgbView decode(const Record& record, const PixelRect& rect);
+  RgbView decode(const Record& record, std::span<const std::byte> jpeg, const PixelRect& rect);
 
   const ShardSet* set_;
   DecodedCache* cache_;

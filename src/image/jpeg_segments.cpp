@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/grown.hpp"
 #include "core/vector_clones.hpp"
 #include "image/jpeg_idct.hpp"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/grown.hpp"
 
 namespace ssd {
 namespace {

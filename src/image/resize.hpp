@@ -7,7 +7,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/vector_unit.hpp"
 #include "image/color.hpp"
+#include "image/resize_columns.hpp"
+#include "image/resize_filter.hpp"
+#include "image/resize_rows.hpp"
 #include "image/rgb_image.hpp"
 
 namespace ssd {
@@ -17,32 +21,26 @@ struct ResizeOptions {
   const ColorTransform* color = nullptr;  // of the scaled pixels; may be none
 };
 
-// Not thread safe (keeps its buffers): one for each thread.
+// Not thread safe (keeps its buffers): one for each thread. The vector unit changes nothing but the speed.
 class Resizer {
  public:
+  explicit Resizer(VectorUnit unit = vector_unit()) : row_mixer_(unit), column_mixer_(unit) {}
+
   // out: (height, width, 3), packed. Pixels outside the view are never read, so that a crop's edge is a
   // picture's edge. The same as scaling, then a flip, then apply_color.
   void resize(const RgbView& source, int width, int height, std::uint8_t* out,
               const ResizeOptions& options = {});
 
  private:
-  // Output pixel (row or column) i is made of tap_count source pixels from first[i] on, with the weights from
-  // i * tap_count on, which add up to 1 << 16. Taps beyond the filter, or the picture, have the weight 0.
-  struct Filter {
-    int tap_count = 0;
-    std::vector<int> first;
-    std::vector<std::uint32_t> weights;
-    void make(int source_pixels, int output_pixels);
-  };
-
-  void spread_weights();
   void mix_rows(const RgbView& source, int out_row);
+  void fetch(const RgbView& source, int end_row);
 
-  Filter horizontal_;
-  Filter vertical_;
-  std::vector<std::uint16_t> spread_;      // weights of columns for the vectors of the horizontal pass
+  ResizeFilter horizontal_;
+  ResizeFilter vertical_;
+  RowMixer row_mixer_;
+  ColumnMixer column_mixer_;
+  int fetched_rows_ = 0;                   // of the source
   std::vector<const std::uint8_t*> rows_;  // that make one output row
-  std::vector<std::uint32_t> sums_;        // of a row made of many
   std::vector<std::uint16_t> row_;         // that row, of the source's width, in 1/256 of a level
   std::vector<std::uint8_t> scaled_;       // some rows of the output, before they are coloured
 };

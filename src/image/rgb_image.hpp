@@ -43,10 +43,4 @@ struct PixelRect {
 void expect_inside(const PixelRect& rect, const PictureSize& size);
 RgbView crop_of(const RgbView& view, const PixelRect& rect);
 
-// Memory for pixels that is used again: grows, and never clears what it has. Gives `bytes` of it.
-inline std::uint8_t* grown(std::vector<std::uint8_t>& buffer, std::size_t bytes) {
-  if (buffer.size() < bytes) buffer.resize(bytes);
-  return buffer.data();
-}
-
 }  // namespace ssd

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/grown.hpp"
 #include "record/listed_shard.hpp"
 #include "record/set_metadata.hpp"
 
@@ -107,14 +108,15 @@ std::span<const RecordAnnotation> ShardSet::annotations_of(const Record& record)
   return std::span(annotations_).subspan(record.first_annotation, record.annotation_count);
 }
 
-void ShardSet::read_jpeg(const Record& record, std::vector<std::byte>& bytes) const {
+std::span<const std::byte> ShardSet::read_jpeg(const Record& record, std::vector<std::byte>& buffer) const {
   SSD_EXPECT(!record.is_bad && record.shard < shards_.size());
   const auto& shard = shards_[record.shard];
-  bytes.resize(record.byte_count);
+  const std::span bytes(grown(buffer, record.byte_count), record.byte_count);
   shard.read(record.byte_offset, bytes);
   SSD_VALIDATE(crc32(bytes) == record.crc32,
                "{} is damaged (CRC-32); copy the shard again or run ssd_preprocess again",
                describe_picture(shard.path(), record.image_id.value(), record.file_name, record.byte_offset));
+  return bytes;
 }
 
 void ShardSet::read_restarts(const Record& record, std::vector<std::uint32_t>& offsets) const {

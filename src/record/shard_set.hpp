@@ -65,12 +65,13 @@ class ShardSet {
   // Identity of the set: equal for equal input and options.
   const Digest& digest() const { return digest_; }
 
-  // The JPEG's bytes into a buffer that is reused. Thread safe (pread; no HDF5 call). Verifies the CRC.
-  // Throws Error that names shard, record and image.
-  void read_jpeg(const Record& record, std::vector<std::byte>& bytes) const;
+  // The JPEG's bytes, in a buffer that is reused: it only grows, so that nothing is cleared before it is
+  // read. Thread safe (pread; no HDF5 call). Verifies the CRC. Throws Error that names shard, record and
+  // image.
+  std::span<const std::byte> read_jpeg(const Record& record, std::vector<std::byte>& buffer) const;
 
   // Where each restart segment's entropy-coded data begins in the JPEG's bytes (image/jpeg_transcode.hpp says
-  // what else holds); empty where the record has no index. The same threads, buffer and errors; the index is
+  // what else holds); empty where the record has no index. The same threads and errors; the index is
   // not held in memory, since it would be larger than all else.
   void read_restarts(const Record& record, std::vector<std::uint32_t>& offsets) const;
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -18,6 +19,8 @@
 #include "boxes/constants.hpp"
 #include "coco/annotations.hpp"
 #include "core/error.hpp"
+#include "core/grown.hpp"
+#include "core/vector_clones.hpp"
 #include "data/loader.hpp"
 #include "data/sample.hpp"
 #include "image/jpeg_crop.hpp"
@@ -29,6 +32,7 @@ namespace {
 constexpr std::size_t kCropsEach = 4;
 constexpr int kBatchSize = 16;
 constexpr std::uint32_t kMostDraws = 1000;
+constexpr std::size_t kRowValues = std::size_t{kInputSide} * 3;
 
 struct Photo {
   std::vector<std::byte> jpeg;
@@ -68,6 +72,24 @@ std::vector<Photo> load_photos(const std::filesystem::path& coco) {
     photos.push_back(std::move(photo));
   }
   return photos;
+}
+
+// Values of a row of pixels as the network takes them, which the peers' samples end with. scale and shift: of
+// each value.
+SSD_VECTOR_CLONES void normalise_row(const std::uint8_t* pixels, const float* scale, const float* shift,
+                                     float* __restrict out) {
+  for (std::size_t i = 0; i < kRowValues; ++i) out[i] = static_cast<float>(pixels[i]) * scale[i] + shift[i];
+}
+
+void normalise(const std::uint8_t* pixels, std::vector<float>& out) {
+  static constexpr std::array<float, 3> kMean{0.485F, 0.456F, 0.406F}, kDeviation{0.229F, 0.224F, 0.225F};
+  std::array<float, kRowValues> scale{}, shift{};
+  for (std::size_t i = 0; i < kRowValues; ++i) {
+    scale[i] = 1 / (255 * kDeviation[i % 3]);
+    shift[i] = -kMean[i % 3] / kDeviation[i % 3];
+  }
+  for (std::size_t at = 0; at < kSampleBytes; at += kRowValues)
+    normalise_row(pixels + at, scale.data(), shift.data(), &out[at]);
 }
 
 double cpu_seconds() {
@@ -180,33 +202,27 @@ class Bench {
     std::string path = set_.folder() / "train-00000-of-00001.h5";
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     SSD_VALIDATE(descriptor_ >= 0, "'{}' cannot be read; the bench takes a set of one shard", path);
-    cases_["read raw"] = [this](int) {
+    const auto pread_record = [this](const Record& record) {
+      std::byte* bytes = grown(bytes_, record.byte_count);
+      SSD_EXPECT(::pread(descriptor_, bytes, record.byte_count, static_cast<off_t>(record.byte_offset)) ==
+                 record.byte_count);
+      return std::span<const std::byte>(bytes, record.byte_count);
+    };
+    cases_["read raw"] = [this, pread_record](int) {
+      for (const auto i : usable_) (void)pread_record(set_.records()[i]);
+      return usable_.size();
+    };
+    cases_["read raw and check"] = [this, pread_record](int) {
       for (const auto i : usable_) {
         const Record& record = set_.records()[i];
-        if (bytes_.size() < record.byte_count) bytes_.resize(record.byte_count);
-        SSD_EXPECT(::pread(descriptor_, bytes_.data(), record.byte_count,
-                           static_cast<off_t>(record.byte_offset)) == record.byte_count);
+        SSD_EXPECT(crc32(pread_record(record)) == record.crc32);
       }
       return usable_.size();
     };
     cases_["read record"] = [this](int) {
-      for (const auto i : usable_) set_.read_jpeg(set_.records()[i], bytes_);
+      for (const auto i : usable_) (void)set_.read_jpeg(set_.records()[i], bytes_);
       return usable_.size();
     };
-  }
-
-  // Values of a picture as the network takes them, which the peers' samples end with.
-  void normalise(const std::uint8_t* pixels) {
-    static constexpr std::array<float, 3> kMean{0.485F, 0.456F, 0.406F}, kDeviation{0.229F, 0.224F, 0.225F};
-    std::array<float, 3> scale{}, shift{};
-    for (std::size_t c = 0; c < 3; ++c) {
-      scale[c] = 1 / (255 * kDeviation[c]);
-      shift[c] = -kMean[c] / kDeviation[c];
-    }
-    for (std::size_t i = 0; i < kSampleBytes; i += 3) {
-      for (std::size_t c = 0; c < 3; ++c)
-        normalised_[i + c] = static_cast<float>(pixels[i + c]) * scale[c] + shift[c];
-    }
   }
 
   void add_sample_cases() {
@@ -223,7 +239,7 @@ class Bench {
         for (const auto i : usable_) {
           batch_.record_indices[0] = i;
           maker.make_training(batch_, 0, 1, CrowdBoxes::train_on, {}, boxes_);
-          normalise(batch_.images);
+          normalise(batch_.images, normalised_);
         }
         return usable_.size();
       };

@@ -124,6 +124,7 @@ ROWS = [
     ("D8", "resize: Pillow", "pillow/stage/resize_whole", "resize whole", 6.0, 1),
     ("D8", "resize: ATen uint8", "aten/stage/resize_whole/planar", "resize whole", 1.2, 1),
     ("R1", "record: raw pread", "read raw", "read record", 0.98, 1),
+    ("R1", "record: raw pread and CRC-32", "read raw and check", "read record", 0.98, 1),
     ("R1", "record: h5py contiguous", "h5py contiguous", "read record", 1.1, 1),
     ("R1", "record: h5py vlen", "h5py vlen", "read record", 4.0, 1),
     ("R2", "loader: 1 thread / 2 threads", "loader 1", "loader 2", 1.9, 2),

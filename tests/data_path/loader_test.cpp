@@ -434,8 +434,7 @@ TEST_F(Loader, evaluates_whole_pictures_in_set_order_with_the_tail_padded) {
       EXPECT_EQ((*batch)->states[i], record < kRecords ? SampleState::real : SampleState::padding);
       EXPECT_EQ((*batch)->record_indices[i], own);
       EXPECT_EQ((*batch)->image_ids[i], ImageId(1000 + static_cast<std::int64_t>(own)));
-      set.read_jpeg(set.records()[own], jpeg);
-      JpegDecoder().decode(jpeg, image);
+      JpegDecoder().decode(set.read_jpeg(set.records()[own], jpeg), image);
       resizer.resize(view_of(image), kInputSide, kInputSide, expected.data());
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), (*batch)->images + i * kSampleBytes));
     }

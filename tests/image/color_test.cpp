@@ -73,6 +73,46 @@ TEST(Color, is_the_matrix_rounded_once) {
   }
 }
 
+class ColorOnVectors : public testing::TestWithParam<VectorUnit> {};
+
+TEST_P(ColorOnVectors, gives_the_levels_that_any_processor_gives) {
+  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
+  RandomStream random(5, RandomPurpose::test, 0, 0);
+  for (std::size_t round = 0; round < 300; ++round) {
+    // Numbers of pixels with and without a rest, and factors of up to 4: coefficients that fit vectors and
+    // not.
+    const std::size_t count = round % 60, bytes = 3 * count;
+    const double most = round % 2 == 0 ? 1.5 : 4;
+    const auto transform = color_transform({random.uniform(-180, 180), random.uniform(0, most),
+                                            random.uniform(0, most), random.uniform(0, most)});
+    std::vector<std::uint8_t> pixels(bytes), out(bytes + 1, 0xa5), expected(bytes + 1, 0xa5);
+    for (auto& level : pixels) level = static_cast<std::uint8_t>(random.below(256));
+    apply_color(transform, pixels.data(), count, out.data(), GetParam());
+    apply_color(transform, pixels.data(), count, expected.data(), VectorUnit::any);
+    EXPECT_EQ(out, expected) << count;
+    EXPECT_EQ(out.back(), 0xa5);
+  }
+}
+
+// The largest and the smallest coefficients that vectors multiply, and the next ones.
+TEST_P(ColorOnVectors, multiplies_by_all_that_fits_sixteen_bits) {
+  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
+  std::vector<std::uint8_t> pixels;
+  for (int level = 0; level < 16 * 3; ++level) pixels.push_back(level % 2 == 0 ? 255 : 0);
+  for (const double value : {32767 / 4096.0, 8.0, -8.0, -32769 / 4096.0}) {
+    for (const double offset : {0.0, 64 * 255.0, -64 * 255.0}) {
+      ColorTransform transform{{}, offset};
+      for (auto& row : transform.matrix) row.fill(value);
+      std::vector<std::uint8_t> out(pixels.size()), expected(pixels.size());
+      apply_color(transform, pixels.data(), pixels.size() / 3, out.data(), GetParam());
+      apply_color(transform, pixels.data(), pixels.size() / 3, expected.data(), VectorUnit::any);
+      EXPECT_EQ(out, expected) << value << ' ' << offset;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, ColorOnVectors, testing::Values(VectorUnit::avx2, VectorUnit::avx512));
+
 TEST(Color, refuses_coefficients_that_do_not_fit) {
   EXPECT_THROW(changed({1, 2, 3}, {.contrast = 1000}), ContractError);
 }

@@ -1,5 +1,6 @@
 #include "image/resize.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,6 +87,16 @@ TEST(Resizer, keeps_flat_colour_flat) {
   }
 }
 
+TEST(Resizer, scales_every_length_to_every_length) {
+  for (int from = 1; from <= 60; ++from) {
+    const RgbImage source{from, 1, std::vector<std::uint8_t>(static_cast<std::size_t>(from) * 3, 200)};
+    for (int to = 1; to <= 60; ++to) {  // 9 to 33: a filter that begins and ends on the centres of pixels
+      const auto out = resized(view_of(source), to, 1);
+      EXPECT_EQ(std::count(out.begin(), out.end(), 200), to * 3) << from << " to " << to;
+    }
+  }
+}
+
 std::vector<std::uint8_t> flipped(const std::vector<std::uint8_t>& pixels, int width, int height) {
   std::vector<std::uint8_t> result;
   for (int y = 0; y < height; ++y) {
@@ -157,6 +168,49 @@ TEST(Resizer, does_not_look_outside_the_crop) {
   }
   EXPECT_EQ(resized(crop_of(view_of(source), rect), 30, 8), before);
 }
+
+class ResizerOnVectors : public testing::TestWithParam<VectorUnit> {};
+
+// Each output of a flipped, coloured crop with bytes around it that nobody may touch.
+std::vector<std::uint8_t> with_guards(VectorUnit unit, const RgbView& view, PictureSize size,
+                                      const ResizeOptions& options) {
+  constexpr std::size_t kGuard = 100;
+  const auto bytes = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height) * 3;
+  std::vector<std::uint8_t> out(bytes + 2 * kGuard, 0xa5);
+  Resizer(unit).resize(view, size.width, size.height, out.data() + kGuard, options);
+  EXPECT_EQ(std::count(out.begin(), out.begin() + kGuard, 0xa5), kGuard);
+  EXPECT_EQ(std::count(out.end() - kGuard, out.end(), 0xa5), kGuard);
+  return out;
+}
+
+TEST_P(ResizerOnVectors, gives_the_bytes_that_any_processor_gives) {
+  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
+  const ColorTransform color = color_transform({0.4, 1.3, 0.7, 1.1});
+  RandomStream random(4, RandomPurpose::test, 0, 0);
+  const auto below = [&](int end) { return static_cast<int>(random.below(static_cast<std::uint32_t>(end))); };
+  const auto compare = [&](const RgbView& view, PictureSize size) {
+    SCOPED_TRACE(fmt::format("{} x {} to {} x {}", view.width, view.height, size.width, size.height));
+    const ResizeOptions options{below(2) == 1, below(2) == 1 ? &color : nullptr};
+    EXPECT_TRUE(with_guards(GetParam(), view, size, options) ==
+                with_guards(VectorUnit::any, view, size, options));
+  };
+  // One pixel, fewer levels than a vector has, odd sizes, what is not scaled, every number of taps that
+  // vectors have and more, the most and the least that a block of output pixels spans.
+  const RgbImage wide = picture("noise", 2400, 61), high = picture("noise", 67, 1501);
+  for (const int width :
+       {1, 2, 10, 11, 21, 22, 37, 150, 299, 300, 301, 450, 599, 600, 640, 750, 899, 900, 901, 2400})
+    compare(crop_of(view_of(wide), {0, 0, width, 61}), {300, 41});
+  for (const int height : {1, 2, 31, 300, 301, 599, 899, 900, 1501})
+    compare(crop_of(view_of(high), {0, 0, 67, height}), {29, 300});
+  for (int round = 0; round < 300; ++round) {
+    const RgbImage& source = round % 2 == 0 ? wide : high;
+    const int left = below(source.width), top = below(source.height);
+    const int right = left + 1 + below(source.width - left), bottom = top + 1 + below(source.height - top);
+    compare(crop_of(view_of(source), {left, top, right, bottom}), {1 + below(330), 1 + below(40)});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, ResizerOnVectors, testing::Values(VectorUnit::avx2, VectorUnit::avx512));
 
 TEST(Crop, refuses_rectangles_that_are_empty_or_leave_the_picture) {
   const RgbImage source = picture("noise", 4, 3);

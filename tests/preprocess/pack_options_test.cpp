@@ -79,10 +79,11 @@ TEST_F(PackOptionsTest, originals_are_kept_where_that_is_asked_for) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("          7 images stored as they are: 709.8 kB\n"));
   const auto set = ShardSet::open(out, Split::train);
-  std::vector<std::byte> jpeg;
+  std::vector<std::byte> buffer;
   for (const auto& record : set.records()) {
-    set.read_jpeg(record, jpeg);
-    EXPECT_TRUE(jpeg == bytes_of(kData / "coco_free/train2017" / record.file_name)) << record.file_name;
+    EXPECT_TRUE(std::ranges::equal(set.read_jpeg(record, buffer),
+                                   bytes_of(kData / "coco_free/train2017" / record.file_name)))
+        << record.file_name;
     EXPECT_EQ(record.restart_interval, 0U);
   }
   // Another set than the one with new encodings.

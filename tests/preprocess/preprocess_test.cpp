@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -34,7 +35,7 @@ void expect_equal_to_source(const ShardSet& set, const AnnotationSet& source, co
   }
   std::map<ImageId, std::vector<const Annotation*>> annotations;
   for (const auto& annotation : source.annotations) annotations[annotation.image_id].push_back(&annotation);
-  std::vector<std::byte> jpeg;
+  std::vector<std::byte> buffer;
   std::vector<std::uint32_t> restarts;
   JpegDecoder decoder;
   RgbImage expected_pixels, pixels;
@@ -45,11 +46,11 @@ void expect_equal_to_source(const ShardSet& set, const AnnotationSet& source, co
     EXPECT_EQ(record.width, source.images[i].width);
     EXPECT_EQ(record.height, source.images[i].height);
     EXPECT_EQ(record.orientation, 1);
-    set.read_jpeg(record, jpeg);
+    const auto jpeg = set.read_jpeg(record, buffer);
     set.read_restarts(record, restarts);
     const auto file = bytes_of(images / record.file_name);
     if (stored == StoredJpeg::original) {
-      EXPECT_TRUE(jpeg == file) << record.file_name;
+      EXPECT_TRUE(std::ranges::equal(jpeg, file)) << record.file_name;
       EXPECT_TRUE(restarts.empty());
     } else {
       decoder.decode(file, expected_pixels);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <set>
@@ -56,11 +57,9 @@ class StagingTest : public testing::Test {
       const auto a = ShardSet::open(source, split);
       const auto b = ShardSet::open(folder, split);
       if (!(a.digest() == b.digest()) || a.records().size() != b.records().size()) return false;
-      std::vector<std::byte> x, y;
+      std::vector<std::byte> x, y;  // buffers
       for (std::size_t i = 0; i < a.records().size(); ++i) {
-        a.read_jpeg(a.records()[i], x);
-        b.read_jpeg(b.records()[i], y);
-        if (x != y) return false;
+        if (!std::ranges::equal(a.read_jpeg(a.records()[i], x), b.read_jpeg(b.records()[i], y))) return false;
       }
     }
     return true;
