@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "preprocess/summary.hpp"
+#include "image/jpeg_transcode.hpp"
 #include "record/file_names.hpp"
 #include "record/shard_data.hpp"
 
@@ -55,6 +56,7 @@ std::string make_identity(const SourceSet& source, const PackPlan& plan) {
   };
   const auto add = [&](const auto& value) { digester.update(std::as_bytes(std::span(&value, 1))); };
   add(kShardFormatVersion);
+  add(kTranscoderRevision);
   add_text(split_name(source.source.split));
   add_text(plan.options.text());
   for (const auto& category : source.set.categories) {

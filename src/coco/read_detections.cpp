@@ -232,7 +232,7 @@ class ResultsReader {
         read_here(tools, limit);
       }
     }
-    guess.detections = {};  // its memory is free
+    guess.detections = std::vector<Detection>();  // = {} would keep the memory
   }
 
   InputFile file_;

@@ -3,14 +3,9 @@
 // For loops that the compiler vectorises by itself vector_clones.hpp is enough.
 #pragma once
 
-#include <initializer_list>
-
 namespace ssd {
 
 enum class VectorUnit { any, avx2, avx512 };
-
-inline constexpr std::initializer_list<VectorUnit> kVectorUnits = {VectorUnit::any, VectorUnit::avx2,
-                                                                   VectorUnit::avx512};
 
 // Before functions that are called for this unit alone.
 #define SSD_TARGET_AVX2 __attribute__((target("avx2")))

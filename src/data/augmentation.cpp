@@ -64,8 +64,12 @@ void validate_range(const char* name, const Range& range, double lowest, double 
 void AugmentationOptions::validate() const {
   validate_range("crop side", crop_side, 0.01, 1);
   validate_range("crop aspect", crop_aspect, 0.01, 100);
+  // The ends of a range are drawn with no chance, unless they are one number.
   const Range aspects{crop_side.low / crop_side.high, crop_side.high / crop_side.low};
-  if (crop_aspect.high < aspects.low || crop_aspect.low > aspects.high) {
+  const bool is_possible = crop_side.low == crop_side.high ? crop_aspect.low <= 1 && 1 <= crop_aspect.high
+                                                           : std::max(crop_aspect.low, aspects.low) <
+                                                                 std::min(crop_aspect.high, aspects.high);
+  if (!is_possible) {
     throw UsageError(fmt::format(
         "crop aspect from {} to {}: no crop with sides from {} to {} has it; those have {} to {}",
         crop_aspect.low, crop_aspect.high, crop_side.low, crop_side.high, aspects.low, aspects.high));

@@ -34,7 +34,7 @@ ShardSet open_on_ranks(const MpiComm& world, const std::filesystem::path& folder
                    world.rank(), split_name(split), world.rank(), folder.string(), own,
                    metadata.manifest.set_digest);
     }
-    bytes = {};
+    bytes = std::vector<std::byte>();  // = {} would keep the memory
     set.emplace(folder, std::move(metadata));
   });
   return std::move(*set);

@@ -3,7 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <future>
 
 #include "coco/evaluation_scope.hpp"
@@ -11,8 +13,9 @@
 #include "comm/agreement.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "data/open_on_ranks.hpp"
 #include "eval/eval_report.hpp"
-#include "eval/read_ground_truth.hpp"
+#include "eval/shard_annotations.hpp"
 #include "eval/wanted.hpp"
 #include "report/progress.hpp"
 
@@ -43,8 +46,9 @@ class EvaluationRun {
       : options_(options), world_(world), threads_(thread_count(options.threads, world)) {}
 
   std::optional<EvalReport> run() {
+    auto of_shards = read_shards();
     OwnPart part;
-    run_in_agreement(world_, [&] { part = read_and_match(); });
+    run_in_agreement(world_, [&] { part = read_and_match(std::move(of_shards)); });
     std::vector<MatchOutcomes> parts;
     if (world_.world_size() == 1) {
       parts.push_back(std::move(part.outcomes));
@@ -60,11 +64,20 @@ class EvaluationRun {
   }
 
  private:
-  OwnPart read_and_match() const {
+  // The ground truth where it is a folder of shards. Collective.
+  std::optional<AnnotationSet> read_shards() const {
+    std::error_code ignored;
+    const auto is_folder = std::int64_t{std::filesystem::is_directory(options_.ground_truth, ignored)};
+    if (world_.reduce_all(is_folder, ReduceOperation::max) == 0) return std::nullopt;
+    return annotation_set_of(open_on_ranks(world_, options_.ground_truth, options_.split));
+  }
+
+  OwnPart read_and_match(std::optional<AnnotationSet> of_shards) const {
     // One after the other where there is one thread: then the results are not in memory yet.
     const auto policy = threads_ > 1 ? std::launch::async : std::launch::deferred;
-    auto reading =
-        std::async(policy, [this] { return read_ground_truth(options_.ground_truth, options_.split); });
+    auto reading = std::async(policy, [this, &of_shards] {
+      return of_shards ? std::move(*of_shards) : read_annotations(options_.ground_truth);
+    });
     if (policy == std::launch::deferred) reading.wait();
     auto detections = read_results();
     auto set = reading.get();

@@ -137,7 +137,8 @@ ColorTransform color_transform(const ColorChange& change) {
 }
 
 void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count,
-                 std::uint8_t* out, [[maybe_unused]] VectorUnit unit) {
+                 std::uint8_t* out, VectorUnit unit) {
+  SSD_EXPECT(is_usable(unit));
   FixedTransform fixed;
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t j = 0; j < 3; ++j) {

@@ -47,6 +47,9 @@ struct McuGrid {
   std::uint32_t mcu_width = 0;  // pixels
 };
 
+// Rises when some picture is encoded anew to other bytes than before: sets of shards made before are others.
+inline constexpr std::uint32_t kTranscoderRevision = 2;
+
 // MCUs of a segment: a divisor of the columns, at most 128 pixels wide where that leaves no segment of less
 // than 24 pixels or, on average, 64 bytes; else the next larger divisor.
 std::uint32_t restart_interval_for(const McuGrid& grid, std::uint64_t source_bytes);

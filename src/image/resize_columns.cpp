@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <span>
 
-#include "core/error.hpp"
 #include "core/vector_clones.hpp"
 
 namespace ssd {

@@ -123,7 +123,7 @@ class InferenceRun {
       auto& picture = batch.pictures.emplace_back();
       try {
         picture.upright = reader_.read(list_.pictures[i], batch.inputs.data() + (i - first) * kSampleBytes);
-        if (!draws()) picture.upright.pixels = {};
+        if (!draws()) picture.upright.pixels = std::vector<std::uint8_t>();  // = {} would keep them
       } catch (const Error& error) {
         picture.problem = error.what();
       }

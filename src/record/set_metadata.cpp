@@ -1,7 +1,6 @@
 #include "record/set_metadata.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,6 +48,7 @@ class ByteWriter {
 
   template <class T>
   void rows(const T& rows) {
+    static_assert(std::is_trivially_copyable_v<typename T::value_type>);
     value(std::uint64_t{rows.size()});
     const auto bytes = std::as_bytes(std::span(rows));
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -73,6 +73,7 @@ class ByteReader {
 
   template <class T>
   void rows(T& rows) {
+    static_assert(std::is_trivially_copyable_v<typename T::value_type>);
     std::uint64_t count = 0;
     value(count);
     SSD_EXPECT(count <= bytes_.size() / sizeof(typename T::value_type));
@@ -135,7 +136,7 @@ SetMetadata read_set_metadata(const fs::path& folder, Split split) {
   SetMetadata metadata{read_set_manifest(folder, split), {}};
   for (std::size_t i = 0; i < metadata.manifest.shards.size(); ++i) {
     auto& shard = metadata.shards.emplace_back(read_listed_shard(folder, metadata.manifest, i));
-    shard.data.restart_offsets = {};
+    shard.data.restart_offsets = std::vector<std::uint32_t>();  // = {} would keep the memory
   }
   return metadata;
 }

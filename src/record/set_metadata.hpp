@@ -26,7 +26,8 @@ Manifest read_set_manifest(const std::filesystem::path& folder, Split split);
 // The same errors, and shards that are cut off, damaged or mixed from different sets.
 SetMetadata read_set_metadata(const std::filesystem::path& folder, Split split);
 
-// What a ShardSet is made of, as bytes for another process of the same program, and back.
+// What a ShardSet is made of, as bytes for another process of the same program, and back. Digests, counts and
+// headers of shards but their index, which are only compared when a set is read, are not carried.
 std::vector<std::byte> to_bytes(const SetMetadata& metadata);
 SetMetadata set_metadata_of(std::span<const std::byte> bytes);
 

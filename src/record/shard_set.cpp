@@ -80,6 +80,13 @@ ShardSet::ShardSet(fs::path folder, SetMetadata metadata)
     : folder_(std::move(folder)),
       split_(metadata.manifest.split),
       digest_(parse_digest(metadata.manifest.set_digest)) {
+  std::size_t record_count = 0, annotation_count = 0;
+  for (const auto& shard : metadata.shards) {
+    record_count += shard.data.image_ids.size();
+    annotation_count += shard.data.annotation_ids.size();
+  }
+  records_.reserve(record_count);
+  annotations_.reserve(annotation_count);
   Labels labels;
   for (std::size_t index = 0; index < metadata.shards.size(); ++index) {
     const auto& summary = metadata.manifest.shards[index];

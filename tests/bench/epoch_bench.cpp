@@ -26,7 +26,8 @@ std::string own_memory() {
   return "?";
 }
 
-void read_epoch(const char* folder, int threads) {
+// Whether every record came.
+bool read_epoch(const char* folder, int threads) {
   const Stopwatch opening;
   const auto set = ShardSet::open(folder, Split::train);
   fmt::print("opened {} records in {:.2f} s, memory {}\n", set.records().size(), opening.seconds(),
@@ -54,12 +55,16 @@ void read_epoch(const char* folder, int threads) {
       "{} of {} usable records came; {} samples in {:.1f} s, {:.0f} samples/s with {} threads, peak {} MiB\n",
       seen, loader.usable_record_count(), iterations * kBatchSize, seconds,
       static_cast<double>(iterations * kBatchSize) / seconds, threads, usage.ru_maxrss / 1024);
+  return seen == loader.usable_record_count();
 }
 
 }  // namespace
 }  // namespace ssd
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3) return 2;
-  ssd::read_epoch(argv[1], argc == 3 ? std::stoi(argv[2]) : 1);
+  if (argc < 2 || argc > 3) {
+    fmt::print(stderr, "bench_epoch SHARDS [THREADS]\n");
+    return 2;
+  }
+  return ssd::read_epoch(argv[1], argc == 3 ? std::stoi(argv[2]) : 1) ? 0 : 1;
 }

@@ -281,7 +281,10 @@ TEST(AugmentationOptions, name_the_range_that_is_wrong) {
   };
   EXPECT_THAT(message({.crop_side = {0, 1}}), testing::HasSubstr("crop side from 0 to 1"));
   EXPECT_THAT(message({.crop_aspect = {0, 2}}), testing::HasSubstr("crop aspect from 0 to 2"));
-  EXPECT_NO_THROW((AugmentationOptions{.crop_side = {0.5, 1}, .crop_aspect = {2, 3}}.validate()));
+  EXPECT_NO_THROW((AugmentationOptions{.crop_side = {0.5, 1}, .crop_aspect = {1.9, 3}}.validate()));
+  EXPECT_NO_THROW((AugmentationOptions{.crop_side = {0.5, 0.5}, .crop_aspect = {1, 1}}.validate()));
+  for (const Range aspect : {Range{2, 3}, Range{0.2, 0.5}, Range{1, 1}})
+    EXPECT_THROW((AugmentationOptions{.crop_side = {0.5, 1}, .crop_aspect = aspect}.validate()), UsageError);
   EXPECT_THAT(message({.crop_side = {0.5, 1}, .crop_aspect = {2.5, 3}}),
               testing::HasSubstr("crop aspect from 2.5 to 3: no crop with sides from 0.5 to 1 has it"));
   EXPECT_THAT(message({.saturation = {1.5, 0.5}}), testing::HasSubstr("saturation from 1.5 to 0.5"));

@@ -70,6 +70,13 @@ void leave_pictures_alone(const fs::path& folder) {
   }
 }
 
+TEST_F(OpenOnRanksTest, a_val_set_stays_one) {
+  write_made_set(folder.path(), records, {.split = Split::val});
+  const auto set = open_on_ranks(world, folder.path(), Split::val);
+  EXPECT_EQ(set.split(), Split::val);
+  EXPECT_EQ(set.records().size(), records.size());
+}
+
 TEST_F(OpenOnRanksTest, other_ranks_have_the_whole_set_without_reading_its_metadata) {
   if (!world.is_root()) leave_pictures_alone(folder.path());
   const auto set = open_on_ranks(world, folder.path(), Split::train);

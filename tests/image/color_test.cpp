@@ -97,12 +97,14 @@ TEST_P(ColorOnVectors, gives_the_levels_that_any_processor_gives) {
 // The largest and the smallest coefficients that vectors multiply, and the next ones.
 TEST_P(ColorOnVectors, multiplies_by_all_that_fits_sixteen_bits) {
   if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
+  RandomStream random(6, RandomPurpose::test, 0, 0);
   std::vector<std::uint8_t> pixels;
-  for (int level = 0; level < 16 * 3; ++level) pixels.push_back(level % 2 == 0 ? 255 : 0);
+  for (int level = 0; level < 64 * 3; ++level) pixels.push_back(static_cast<std::uint8_t>(random.below(256)));
   for (const double value : {32767 / 4096.0, 8.0, -8.0, -32769 / 4096.0}) {
-    for (const double offset : {0.0, 64 * 255.0, -64 * 255.0}) {
-      ColorTransform transform{{}, offset};
-      for (auto& row : transform.matrix) row.fill(value);
+    for (const double offset : {0.0, 100.0, -100.0, 64 * 255.0, -64 * 255.0}) {
+      // Differences of levels times the coefficient, and a part of the third: few results are cut off at 0
+      // and 255 without an offset that large.
+      ColorTransform transform{{{{value, -value, 0.3}, {-0.4, value, -value}, {-value, 0.7, value}}}, offset};
       std::vector<std::uint8_t> out(pixels.size()), expected(pixels.size());
       apply_color(transform, pixels.data(), pixels.size() / 3, out.data(), GetParam());
       apply_color(transform, pixels.data(), pixels.size() / 3, expected.data(), VectorUnit::any);

@@ -210,6 +210,54 @@ TEST_P(ResizerOnVectors, gives_the_bytes_that_any_processor_gives) {
   }
 }
 
+// Buffers of exactly the size that is promised, and what may be read behind a row in two kinds.
+TEST_P(ResizerOnVectors, passes_keep_to_their_slack) {
+  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
+  constexpr std::size_t kGuard = 128;
+  RandomStream random(7, RandomPurpose::test, 0, 0);
+  for (int round = 0; round < 400; ++round) {
+    const auto source_pixels = 1 + static_cast<int>(random.below(round % 4 == 0 ? 1500 : 400));
+    const auto output_pixels = 1 + static_cast<int>(random.below(330));
+    SCOPED_TRACE(fmt::format("{} to {}", source_pixels, output_pixels));
+    ResizeFilter filter;
+    filter.make(source_pixels, output_pixels);
+    if (round % 2 == 0) filter.flip();
+
+    const auto values = static_cast<std::size_t>(source_pixels) * 3;
+    std::vector<std::uint16_t> row(values + ColumnMixer::kRowSlack);
+    for (auto& value : row) value = static_cast<std::uint16_t>(random.below(0xff00));
+    const auto bytes = static_cast<std::size_t>(output_pixels) * 3, room = bytes + ColumnMixer::kOutSlack;
+    std::vector<std::uint8_t> out(room + kGuard, 0xa5), expected(room);
+    const auto mix_columns = [&](VectorUnit unit, std::uint8_t* to) {
+      ColumnMixer mixer(unit);
+      mixer.prepare(filter);
+      mixer.mix(row.data(), to);
+    };
+    mix_columns(GetParam(), out.data());
+    std::fill(row.begin() + static_cast<std::ptrdiff_t>(values), row.end(), std::uint16_t{0});
+    mix_columns(VectorUnit::any, expected.data());
+    EXPECT_TRUE(
+        std::equal(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(bytes), out.begin()));
+    EXPECT_EQ(std::count(out.end() - kGuard, out.end(), 0xa5), kGuard);
+
+    // As many rows as the filter has taps, each in memory of its own.
+    const auto levels = 1 + random.below(700);
+    std::vector<std::vector<std::uint8_t>> rows(static_cast<std::size_t>(filter.tap_count));
+    std::vector<const std::uint8_t*> places;
+    for (auto& levels_of_row : rows) {
+      levels_of_row.resize(levels);
+      for (auto& level : levels_of_row) level = static_cast<std::uint8_t>(random.below(256));
+      places.push_back(levels_of_row.data());
+    }
+    std::vector<std::uint16_t> mixed(levels + kGuard, 0xa5a5), expected_mix(levels);
+    RowMixer(GetParam()).mix(places.data(), filter.weights.data(), filter.tap_count, levels, mixed.data());
+    RowMixer(VectorUnit::any)
+        .mix(places.data(), filter.weights.data(), filter.tap_count, levels, expected_mix.data());
+    EXPECT_TRUE(std::equal(expected_mix.begin(), expected_mix.end(), mixed.begin()));
+    EXPECT_EQ(std::count(mixed.end() - kGuard, mixed.end(), 0xa5a5), kGuard);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Units, ResizerOnVectors, testing::Values(VectorUnit::avx2, VectorUnit::avx512));
 
 TEST(Crop, refuses_rectangles_that_are_empty_or_leave_the_picture) {

@@ -1,4 +1,4 @@
-// Sets of shards made in memory: made-up records, and bytes in place of JPEG files (the record room never
+// Sets of shards made in memory: made-up records, and bytes in place of JPEG files (src/record never
 // decodes).
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "eval/read_ground_truth.hpp"
+#include "eval/shard_annotations.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -21,11 +21,6 @@ AnnotationSet annotation_set_of(const ShardSet& shards) {
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [order, annotation] : ordered) set.annotations.push_back(annotation);
   return set;
-}
-
-AnnotationSet read_ground_truth(const std::filesystem::path& path, Split split) {
-  if (std::filesystem::is_directory(path)) return annotation_set_of(ShardSet::open(path, split));
-  return read_annotations(path);
 }
 
 }  // namespace ssd
