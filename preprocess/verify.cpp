@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -14,6 +13,7 @@
 #include "comm/gather_texts.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/read_text_file.hpp"
 #include "preprocess/check_image.hpp"
 #include "preprocess/compare_source.hpp"
 #include "preprocess/findings.hpp"
@@ -44,11 +44,6 @@ std::vector<Split> splits_of(const PreprocessOptions& options) {
   return splits;
 }
 
-nlohmann::json read_json(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return nlohmann::json::parse(stream);
-}
-
 using Problem = std::pair<std::string, std::string>;  // kind, text
 
 class SetVerifier {
@@ -60,7 +55,7 @@ class SetVerifier {
       manifest_ = read_manifest(options_.output / manifest_file_name(split));
       SSD_VALIDATE(manifest_.split == split, "manifest '{}': is of the {} split",
                    (options_.output / manifest_file_name(split)).string(), split_name(manifest_.split));
-      more_ = read_json(options_.output / manifest_file_name(split));
+      more_ = nlohmann::json::parse(read_text_file(options_.output / manifest_file_name(split)));
       if (source) source_.emplace(read_source_set(*source));
     });
     if (!source_) return;
@@ -202,7 +197,7 @@ class SetVerifier {
 void print_set(const PreprocessOptions& options, Split split) {
   const auto path = options.output / manifest_file_name(split);
   const auto manifest = read_manifest(path);
-  const auto more = read_json(path);
+  const auto more = nlohmann::json::parse(read_text_file(path));
   std::optional<Summary> summary;
   std::uint64_t file_bytes = 0, smallest = manifest.shards.empty() ? 0 : manifest.shards[0].file_bytes,
                 largest = 0;

@@ -1,15 +1,13 @@
 #include "eval/wanted.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/read_text_file.hpp"
 
 namespace ssd {
 namespace {
@@ -21,21 +19,13 @@ std::optional<std::int64_t> integer_of(std::string_view word) {
   return value;
 }
 
-std::string text_of_file(const std::string& path) {
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) throw system_error("read", path, errno != 0 ? errno : EIO);
-  return text;
-}
-
 }  // namespace
 
 std::vector<ImageId> wanted_images(const std::string& text) {
   constexpr std::string_view kBetween = ", \t\r\n";
   if (text.empty()) return {};
   const bool is_file = std::filesystem::is_regular_file(text);
-  const auto list = is_file ? text_of_file(text) : text;
+  const auto list = is_file ? read_text_file(text) : text;
   std::vector<ImageId> ids;
   std::size_t begin = list.find_first_not_of(kBetween);
   while (begin != std::string::npos) {

@@ -1,9 +1,9 @@
 #include "record/manifest.hpp"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/read_text_file.hpp"
 #include "record/shard_data.hpp"
 
 namespace ssd {
@@ -69,10 +69,9 @@ std::string manifest_text(const Manifest& manifest, const nlohmann::ordered_json
 }
 
 Manifest read_manifest(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw system_error("open", path, errno);
+  const auto text = read_text_file(path);
   try {
-    return parse(nlohmann::json::parse(stream));
+    return parse(nlohmann::json::parse(text));
   } catch (const nlohmann::json::exception& error) {
     throw Error(
         fmt::format("manifest '{}': damaged ({}); run ssd_preprocess again", path.string(), error.what()));

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/phase.hpp"
+#include "core/read_text_file.hpp"
 #include "core/stopwatch.hpp"
 #include "record/file_names.hpp"
 #include "record/listed_shard.hpp"
@@ -52,17 +51,11 @@ struct SetToStage {
   std::string text;  // of the manifest's file
 };
 
-std::string text_of(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw system_error("open", path, errno);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 std::vector<SetToStage> sets_in(const fs::path& source) {
   std::vector<SetToStage> sets;
   for (const Split split : {Split::train, Split::val}) {
     const auto path = source / manifest_file_name(split);
-    if (fs::exists(path)) sets.push_back({read_manifest(path), text_of(path)});
+    if (fs::exists(path)) sets.push_back({read_manifest(path), read_text_file(path)});
   }
   return sets;
 }
@@ -80,7 +73,7 @@ bool has_size(const fs::path& path, std::uint64_t bytes) {
 
 bool is_staged(const SetToStage& set, const fs::path& folder) {
   const auto manifest = folder / manifest_file_name(set.manifest.split);
-  return has_size(manifest, set.text.size()) && text_of(manifest) == set.text &&
+  return has_size(manifest, set.text.size()) && read_text_file(manifest) == set.text &&
          std::ranges::all_of(set.manifest.shards, [&](const ShardSummary& shard) {
            return has_size(folder / shard.file_name, shard.file_bytes);
          });
