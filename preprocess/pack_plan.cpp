@@ -6,8 +6,8 @@
 #include "core/digest.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "preprocess/summary.hpp"
 #include "image/jpeg_transcode.hpp"
+#include "preprocess/summary.hpp"
 #include "record/file_names.hpp"
 #include "record/shard_data.hpp"
 
