@@ -52,10 +52,12 @@ class SetVerifier {
               const MpiComm& world)
       : options_(options), world_(world), name_(split_name(split)) {
     run_in_agreement(world_, [&] {
-      manifest_ = read_manifest(options_.output / manifest_file_name(split));
-      SSD_VALIDATE(manifest_.split == split, "manifest '{}': is of the {} split",
-                   (options_.output / manifest_file_name(split)).string(), split_name(manifest_.split));
-      more_ = nlohmann::json::parse(read_text_file(options_.output / manifest_file_name(split)));
+      const auto path = options_.output / manifest_file_name(split);
+      const auto text = read_text_file(path);
+      manifest_ = parse_manifest(text, path);
+      SSD_VALIDATE(manifest_.split == split, "manifest '{}': is of the {} split", path.string(),
+                   split_name(manifest_.split));
+      more_ = nlohmann::json::parse(text);
       if (source) source_.emplace(read_source_set(*source));
     });
     if (!source_) return;
@@ -196,8 +198,9 @@ class SetVerifier {
 
 void print_set(const PreprocessOptions& options, Split split) {
   const auto path = options.output / manifest_file_name(split);
-  const auto manifest = read_manifest(path);
-  const auto more = nlohmann::json::parse(read_text_file(path));
+  const auto text = read_text_file(path);
+  const auto manifest = parse_manifest(text, path);
+  const auto more = nlohmann::json::parse(text);
   std::optional<Summary> summary;
   std::uint64_t file_bytes = 0, smallest = manifest.shards.empty() ? 0 : manifest.shards[0].file_bytes,
                 largest = 0;

@@ -1,6 +1,5 @@
 // The text of a JSON file without the values of members named "segmentation": masks are most of a COCO file,
-// and nothing here reads them. Each such array or object becomes null; whether it was valid inside is not
-// seen.
+// and nothing here reads them. Each such array or object becomes 0; whether it was valid inside is not seen.
 #pragma once
 
 #include <simdjson.h>

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/broadcast_any_length.hpp"
 #include "comm/gather_texts.hpp"
 #include "comm/life_signs.hpp"
 #include "comm/mpi_check.hpp"
@@ -27,11 +28,7 @@ constexpr double kLastInterval = .005;                           // the same whi
 std::vector<std::string> gather_hosts(const MpiComm& world) {
   auto hosts = gather_texts(world, host_name());
   hosts.resize(static_cast<std::size_t>(world.world_size()));
-  // Rank 1 names rank 0.
-  std::string root = hosts[0];
-  root.resize(256);
-  world.broadcast_in_place(std::as_writable_bytes(std::span(root)));
-  hosts[0] = root.c_str();
+  broadcast_any_length(world, hosts[0]);  // rank 1 names rank 0
   return hosts;
 }
 

@@ -1,11 +1,11 @@
 #include "data/open_on_ranks.hpp"
 
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "comm/agreement.hpp"
+#include "comm/broadcast_any_length.hpp"
 #include "core/error.hpp"
 #include "record/set_metadata.hpp"
 
@@ -19,9 +19,7 @@ ShardSet open_on_ranks(const MpiComm& world, const std::filesystem::path& folder
     metadata = read_set_metadata(folder, split);
     if (world.world_size() > 1) bytes = to_bytes(metadata);
   });
-  bytes.resize(static_cast<std::size_t>(
-      world.reduce_all(static_cast<std::int64_t>(bytes.size()), ReduceOperation::max)));
-  world.broadcast_in_place(bytes);
+  broadcast_any_length(world, bytes);
 
   std::optional<ShardSet> set;
   run_in_agreement(world, [&] {

@@ -1,9 +1,9 @@
 #include "data/stage_on_nodes.hpp"
 
-#include <span>
 #include <string>
 
 #include "comm/agreement.hpp"
+#include "comm/broadcast_any_length.hpp"
 #include "record/staging.hpp"
 
 namespace ssd {
@@ -15,9 +15,7 @@ std::filesystem::path stage_on_nodes(const MpiComm& world, const std::filesystem
   run_in_agreement(world, [&] {
     if (node.is_root()) folder = stage_shards(source, stage_dir).folder.string();
   });
-  folder.resize(static_cast<std::size_t>(
-      node.reduce_all(static_cast<std::int64_t>(folder.size()), ReduceOperation::max)));
-  node.broadcast_in_place(std::as_writable_bytes(std::span(folder)));
+  broadcast_any_length(node, folder);
   return folder;
 }
 

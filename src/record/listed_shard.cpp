@@ -61,9 +61,10 @@ bool equal(const std::vector<Category>& a, const std::vector<Category>& b) {
 
 bool is_picture_whole(const ShardOnDisk& shard, std::size_t i, const ShardBytes& bytes,
                       std::vector<std::byte>& buffer) {
-  buffer.resize(shard.data.jpeg_bytes[i]);
-  bytes.read(shard.jpeg_data_offset + shard.data.jpeg_offsets[i], buffer);
-  return crc32(buffer) == shard.data.jpeg_crc32s[i];
+  return bytes
+      .read_if_whole(shard.jpeg_data_offset + shard.data.jpeg_offsets[i], shard.data.jpeg_bytes[i],
+                     shard.data.jpeg_crc32s[i], buffer)
+      .has_value();
 }
 
 std::string describe_picture(const fs::path& path, std::int64_t image_id, const std::string& file_name,

@@ -69,7 +69,10 @@ std::string manifest_text(const Manifest& manifest, const nlohmann::ordered_json
 }
 
 Manifest read_manifest(const std::filesystem::path& path) {
-  const auto text = read_text_file(path);
+  return parse_manifest(read_text_file(path), path);
+}
+
+Manifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
   try {
     return parse(nlohmann::json::parse(text));
   } catch (const nlohmann::json::exception& error) {

@@ -27,5 +27,7 @@ std::string manifest_text(const Manifest& manifest, const nlohmann::ordered_json
 
 // Throws Error that names the file: missing, not JSON, another version, contradictory.
 Manifest read_manifest(const std::filesystem::path& path);
+// The same of the text of this file, for who needs that too.
+Manifest parse_manifest(const std::string& text, const std::filesystem::path& path);
 
 }  // namespace ssd

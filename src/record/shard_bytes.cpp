@@ -8,7 +8,9 @@
 #include <thread>
 #include <utility>
 
+#include "core/digest.hpp"
 #include "core/error.hpp"
+#include "core/grown.hpp"
 #include "core/log.hpp"
 
 namespace ssd {
@@ -69,6 +71,15 @@ void ShardBytes::read(std::uint64_t offset, std::span<std::byte> bytes) const {
     if (read_at(again.descriptor_, offset, bytes, path_)) return;
   }
   throw system_error("read", path_, ESTALE);
+}
+
+std::optional<std::span<const std::byte>> ShardBytes::read_if_whole(std::uint64_t offset, std::size_t count,
+                                                                    std::uint32_t crc32,
+                                                                    std::vector<std::byte>& buffer) const {
+  const std::span bytes(grown(buffer, count), count);
+  read(offset, bytes);
+  if (ssd::crc32(bytes) != crc32) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace ssd

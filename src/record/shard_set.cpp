@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/grown.hpp"
 #include "record/listed_shard.hpp"
 #include "record/set_metadata.hpp"
 
@@ -118,12 +117,10 @@ std::span<const RecordAnnotation> ShardSet::annotations_of(const Record& record)
 std::span<const std::byte> ShardSet::read_jpeg(const Record& record, std::vector<std::byte>& buffer) const {
   SSD_EXPECT(!record.is_bad && record.shard < shards_.size());
   const auto& shard = shards_[record.shard];
-  const std::span bytes(grown(buffer, record.byte_count), record.byte_count);
-  shard.read(record.byte_offset, bytes);
-  SSD_VALIDATE(crc32(bytes) == record.crc32,
-               "{} is damaged (CRC-32); copy the shard again or run ssd_preprocess again",
+  const auto bytes = shard.read_if_whole(record.byte_offset, record.byte_count, record.crc32, buffer);
+  SSD_VALIDATE(bytes, "{} is damaged (CRC-32); copy the shard again or run ssd_preprocess again",
                describe_picture(shard.path(), record.image_id.value(), record.file_name, record.byte_offset));
-  return bytes;
+  return *bytes;
 }
 
 void ShardSet::read_restarts(const Record& record, std::vector<std::uint32_t>& offsets) const {

@@ -12,7 +12,6 @@
 #include "coco/annotations.hpp"
 #include "core/digest.hpp"
 #include "core/ids.hpp"
-#include "record/set_metadata.hpp"
 #include "record/shard_bytes.hpp"
 #include "record/split.hpp"
 
@@ -48,6 +47,8 @@ struct Record {
   std::size_t first_annotation = 0;       // into the set's annotations
   std::size_t annotation_count = 0;
 };
+
+struct SetMetadata;  // record/set_metadata.hpp
 
 class ShardSet {
  public:

@@ -55,7 +55,10 @@ std::vector<SetToStage> sets_in(const fs::path& source) {
   std::vector<SetToStage> sets;
   for (const Split split : {Split::train, Split::val}) {
     const auto path = source / manifest_file_name(split);
-    if (fs::exists(path)) sets.push_back({read_manifest(path), read_text_file(path)});
+    if (!fs::exists(path)) continue;
+    auto text = read_text_file(path);
+    auto manifest = parse_manifest(text, path);
+    sets.push_back({std::move(manifest), std::move(text)});
   }
   return sets;
 }
