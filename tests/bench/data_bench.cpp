@@ -16,7 +16,6 @@
 #include <iterator>
 #include <map>
 
-#include "boxes/constants.hpp"
 #include "coco/annotations.hpp"
 #include "core/error.hpp"
 #include "core/grown.hpp"
@@ -25,6 +24,7 @@
 #include "data/sample.hpp"
 #include "image/jpeg_crop.hpp"
 #include "image/jpeg_transcode.hpp"
+#include "support/one_sample.hpp"
 
 namespace ssd {
 namespace {
@@ -226,20 +226,11 @@ class Bench {
   }
 
   void add_sample_cases() {
-    batch_.size = 1;
-    batch_.images = out_.data();
-    batch_.record_indices.resize(1);
-    batch_.image_ids.resize(1);
-    batch_.image_sizes.resize(1);
-    batch_.states.resize(1);
-    batch_.matched_box.resize(kDefaultBoxCount);
     const auto samples_of = [this](SampleMaker& maker) {
       return [this, &maker](int pass) {
-        batch_.epoch = static_cast<std::uint32_t>(pass);
         for (const auto i : usable_) {
-          batch_.record_indices[0] = i;
-          maker.make_training(batch_, 0, 1, CrowdBoxes::train_on, {}, boxes_);
-          normalise(batch_.images, normalised_);
+          sample_.make(maker, i, static_cast<std::uint32_t>(pass));
+          normalise(sample_.batch.images, normalised_);
         }
         return usable_.size();
       };
@@ -274,8 +265,7 @@ class Bench {
   DecodedCache cache_;
   SampleMaker maker_, caching_maker_;
   std::unique_ptr<TrainLoader> loader_;  // of the case at hand: no other may have its threads beside it
-  Batch batch_;
-  SampleBoxes boxes_;
+  test::OneSample sample_;
   std::vector<std::byte> bytes_;
   std::vector<std::uint8_t> buffer_;
   std::vector<std::uint8_t> out_ = std::vector<std::uint8_t>(kSampleBytes);

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "core/stopwatch.hpp"
 #include "data/loader.hpp"
 #include "data/training_boxes.hpp"
+#include "support/own_memory.hpp"
 
 namespace ssd {
 namespace {
@@ -17,21 +17,12 @@ namespace {
 constexpr int kBatchSize = 32;
 constexpr int kReports = 4;  // of memory
 
-// Memory that belongs to the process alone: the page cache does not count.
-std::string own_memory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssAnon:")) return line.substr(8);
-  }
-  return "?";
-}
-
 // Whether every record came.
 bool read_epoch(const char* folder, int threads) {
   const Stopwatch opening;
   const auto set = ShardSet::open(folder, Split::train);
-  fmt::print("opened {} records in {:.2f} s, memory {}\n", set.records().size(), opening.seconds(),
-             own_memory());
+  fmt::print("opened {} records in {:.2f} s, memory {} KiB\n", set.records().size(), opening.seconds(),
+             own_memory_kib());
   TrainLoaderOptions options;
   options.share.batch_size = kBatchSize;
   options.seed = 1;
@@ -44,7 +35,7 @@ bool read_epoch(const char* folder, int threads) {
     const auto batch = loader.next();
     for (const auto record : batch->record_indices) ++times[record];
     if ((i + 1) % (iterations / kReports + 1) == 0)
-      fmt::print("iteration {} of {}: memory {}\n", i + 1, iterations, own_memory());
+      fmt::print("iteration {} of {}: memory {} KiB\n", i + 1, iterations, own_memory_kib());
   }
   const double seconds = watch.seconds();
   std::size_t seen = 0;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "boxes/constants.hpp"
 #include "boxes/match.hpp"
@@ -12,6 +11,7 @@
 #include "image/orientation.hpp"
 #include "image/resize.hpp"
 #include "support/files.hpp"
+#include "support/own_memory.hpp"
 #include "support/tiny_set.hpp"
 
 namespace ssd {
@@ -114,15 +114,6 @@ TEST_F(Loader, gives_the_same_bytes_for_1_and_4_threads) {
   EXPECT_EQ(take(set, options(4, 1), 8), take(set, options(4, 4), 8));
 }
 
-// Of the process alone: the page cache does not count.
-long memory_kib() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));
-  }
-  throw std::runtime_error("no RssAnon in /proc/self/status");
-}
-
 TEST_F(Loader, T4_05_memory_does_not_grow_with_the_epochs) {
   constexpr int kEpochs = 20;
   constexpr std::size_t kCount = 512, kRecordsPerShard = 4;
@@ -144,10 +135,10 @@ TEST_F(Loader, T4_05_memory_does_not_grow_with_the_epochs) {
     for (std::uint64_t i = 0; i < loader.iterations_per_epoch(); ++i) (void)loader.next();
   };
   for (int i = 0; i < 2; ++i) run_epoch();  // buffers grow to the largest picture
-  const auto before = memory_kib();
+  const auto before = own_memory_kib();
   for (int i = 2; i < kEpochs; ++i) run_epoch();
   // A leak of 64 bytes a sample would be more; malloc's own book-keeping moves by a few pages.
-  EXPECT_LT(memory_kib() - before, 32 * (kEpochs - 2));
+  EXPECT_LT(own_memory_kib() - before, 32 * (kEpochs - 2));
 }
 
 TEST_F(Loader, gives_the_same_samples_for_1_2_and_4_ranks) {

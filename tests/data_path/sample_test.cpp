@@ -2,38 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "boxes/constants.hpp"
 #include "support/count_allocations.hpp"
 #include "support/files.hpp"
+#include "support/one_sample.hpp"
 #include "support/tiny_set.hpp"
 
 namespace ssd {
 namespace {
 
+using test::OneSample;
 using test::record_with_box;
 using test::with_restarts;
-
-// A batch of one sample.
-struct OneSample {
-  std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(kSampleBytes);
-  Batch batch;
-  SampleBoxes boxes;
-
-  OneSample() {
-    batch.size = 1;
-    batch.images = pixels.data();
-    batch.record_indices.resize(1);
-    batch.image_ids.resize(1);
-    batch.image_sizes.resize(1);
-    batch.states.resize(1);
-    batch.matched_box.resize(kDefaultBoxCount);
-  }
-  void make(SampleMaker& maker, std::uint32_t record, std::uint32_t epoch) {
-    batch.record_indices[0] = record;
-    batch.epoch = epoch;
-    maker.make_training(batch, 0, 1, CrowdBoxes::train_on, {}, boxes);
-  }
-};
 
 TEST(SampleMaker, allocates_nothing_once_its_buffers_have_grown) {
   const TemporaryFolder folder;
