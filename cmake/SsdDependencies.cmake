@@ -10,6 +10,7 @@ find_package(Boost REQUIRED COMPONENTS program_options)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(simdjson REQUIRED)
+find_package(hwy REQUIRED)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
@@ -24,6 +25,18 @@ if(NOT TARGET HDF5::HDF5)
 else()
   add_library(Ssd::hdf5 ALIAS HDF5::HDF5)
 endif()
+
+# What files with vector loops link (src/core/simd.hpp). The least x86-64 processor is one of level v2 (SSE4.2: all since
+# 2009). Vectors of a length that is not known when compiling (SVE) cannot hold rows of blocks: NEON is used there, whose
+# 128 bits are those of Grace's SVE2.
+add_library(ssd_simd INTERFACE)
+target_link_libraries(ssd_simd INTERFACE hwy::hwy)
+target_compile_definitions(ssd_simd INTERFACE
+  "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)" HWY_DISABLE_PCLMUL_AES=1)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  target_compile_options(ssd_simd INTERFACE -march=x86-64-v2)
+endif()
+add_library(Ssd::simd ALIAS ssd_simd)
 
 # CUDA: the toolkit and NCCL, both or none. There is no kernel of our own, so no CUDA compiler is needed.
 set(SSD_WITH_CUDA OFF)

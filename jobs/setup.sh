@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Brings a bare Debian 12 to the point where the project builds, and builds it. Asks nothing; a second run takes
+# Brings a bare Debian 12 or 13 to the point where the project builds, and builds it. Asks nothing; a second run takes
 # seconds and needs no network.
 #   jobs/setup.sh [--no-build|--programs|--tests] [PRESET]
 # PRESET: default (CUDA where the toolkit is), no-cuda, debug, sanitize. --programs: without the tests. --tests: with the
@@ -25,7 +25,7 @@ fail() { printf 'setup: error: %s\n' "$*" >&2; exit 1; }
 packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-pip unzip xz-utils
   openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libjpeg62-turbo-dev libpng-dev libisal-dev liblzma-dev
-  libboost-program-options-dev libfmt-dev libsimdjson-dev nlohmann-json3-dev libxxhash-dev
+  libboost-program-options-dev libfmt-dev libsimdjson-dev nlohmann-json3-dev libxxhash-dev libhwy-dev
   libcairo2-dev libpugixml-dev
   libgtest-dev libgmock-dev
 )
@@ -37,13 +37,13 @@ known=yes
 # shellcheck disable=SC1091
 distribution=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown} ${VERSION_ID:-}" || echo unknown)
 case $distribution in
-  'debian 12') ;;
+  'debian 12' | 'debian 13') ;;
   'ubuntu 24.04')
     say 'Ubuntu 24.04: not tested; taken are the same packages, with the name of its JPEG library'
     packages=("${packages[@]/libjpeg62-turbo-dev/libjpeg-turbo8-dev}") ;;
   *)
     known=no
-    say "$distribution: only Debian 12 is set up by this script; install what these Debian packages hold:"
+    say "$distribution: only Debian 12 and 13 are set up by this script; install what these Debian packages hold:"
     say "  ${packages[*]}" ;;
 esac
 

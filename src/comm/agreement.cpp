@@ -5,6 +5,7 @@
 #include "comm/mpi_session.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/simd.hpp"
 
 namespace ssd {
 
@@ -45,6 +46,7 @@ int run_program(int argc, char** argv, const std::function<int(const MpiComm&)>&
   try {
     MpiSession session(&argc, &argv);
     try {
+      run_in_agreement(session.world(), limit_simd_targets);
       return body(session.world());
     } catch (const AgreedFailure& failure) {
       return failure.exit_code;

@@ -1,13 +1,97 @@
 #include "comm/half.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "comm/half.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
 #include <bit>
 #include <cmath>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define SSD_HAS_F16C_VARIANT 1
+HWY_BEFORE_NAMESPACE();
+namespace ssd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, 16>;
+using Words = hn::Rebind<std::uint16_t, Floats>;
+using Halves = hn::Rebind<hwy::float16_t, Floats>;
+using FloatVector = hn::Vec<Floats>;
+constexpr std::size_t kLanes = hn::MaxLanes(Floats());
+
+// Units whose instructions convert halves as half_to_float and float_to_half do, infinities and NaN included.
+// Highway's substitute on SSE4 does not.
+#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2
+constexpr bool kHasHalves = false;
+#else
+constexpr bool kHasHalves = true;
 #endif
 
+HWY_INLINE FloatVector load_halves(const std::uint16_t* from) {
+  return hn::PromoteTo(Floats(), hn::BitCast(Halves(), hn::LoadU(Words(), from)));
+}
+HWY_INLINE void store_halves(FloatVector values, std::uint16_t* to) {
+  hn::StoreU(hn::BitCast(Words(), hn::DemoteTo(Halves(), values)), Words(), to);
+}
+HWY_INLINE FloatVector load_bfloat16s(const std::uint16_t* from) {
+  const hn::RebindToUnsigned<Floats> bits;
+  return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(Words(), from))));
+}
+
+// The scalar form is the rest's, and the whole's where the unit has no halves.
+void add_all_halves(std::uint16_t* sum, const std::uint16_t* term, std::size_t count) {
+  std::size_t i = 0;
+  if constexpr (kHasHalves) {
+    for (; i + kLanes <= count; i += kLanes)
+      store_halves(hn::Add(load_halves(sum + i), load_halves(term + i)), sum + i);
+  }
+  for (; i < count; ++i) sum[i] = float_to_half(half_to_float(sum[i]) + half_to_float(term[i]));
+}
+
+void widen_halves(const std::uint16_t* values, float* out, std::size_t count) {
+  std::size_t i = 0;
+  if constexpr (kHasHalves) {
+    for (; i + kLanes <= count; i += kLanes) hn::StoreU(load_halves(values + i), Floats(), out + i);
+  }
+  for (; i < count; ++i) out[i] = half_to_float(values[i]);
+}
+
+void widen_bfloat16s(const std::uint16_t* values, float* out, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(load_bfloat16s(values + i), Floats(), out + i);
+  for (; i < count; ++i) out[i] = bfloat16_to_float(values[i]);
+}
+
+void scale_floats(const float* values, float scale, std::uint16_t* out, std::size_t count) {
+  std::size_t i = 0;
+  if constexpr (kHasHalves) {
+    const auto factor = hn::Set(Floats(), scale);
+    for (; i + kLanes <= count; i += kLanes)
+      store_halves(hn::Mul(hn::LoadU(Floats(), values + i), factor), out + i);
+  }
+  for (; i < count; ++i) out[i] = float_to_half(values[i] * scale);
+}
+
+void scale_bfloat16s(const std::uint16_t* values, float scale, std::uint16_t* out, std::size_t count) {
+  std::size_t i = 0;
+  if constexpr (kHasHalves) {
+    const auto factor = hn::Set(Floats(), scale);
+    for (; i + kLanes <= count; i += kLanes)
+      store_halves(hn::Mul(load_bfloat16s(values + i), factor), out + i);
+  }
+  for (; i < count; ++i) out[i] = float_to_half(bfloat16_to_float(values[i]) * scale);
+}
+
+// A plain loop, which the compiler vectorises for each unit.
+void add_all_bfloat16s(std::uint16_t* HWY_RESTRICT sum, const std::uint16_t* HWY_RESTRICT term,
+                       std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    sum[i] = float_to_bfloat16(bfloat16_to_float(sum[i]) + bfloat16_to_float(term[i]));
+}
+
+}  // namespace ssd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace ssd {
 
 float half_to_float(std::uint16_t bits) {
@@ -39,129 +123,36 @@ std::uint16_t float_to_half(float value) {
   return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112U << 10)));
 }
 
-namespace {
-
-#if SSD_HAS_F16C_VARIANT
-
-bool has_f16c() {
-  static const bool result = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-  return result;
-}
-
-#define SSD_F16C __attribute__((target("avx2,f16c")))
-
-SSD_F16C __m128i load8(const std::uint16_t* at) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-}
-SSD_F16C void store8(std::uint16_t* at, __m128i value) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(at), value);
-}
-SSD_F16C __m128i to_halves(__m256 value) {
-  return _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
-}
-SSD_F16C __m256 from_bfloat16s(__m128i bits) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
-}
-
-// Each handles whole blocks of 8 and returns how many it did.
-SSD_F16C std::size_t add_halves_f16c(std::uint16_t* sum, const std::uint16_t* term, std::size_t count) {
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    store8(sum + i,
-           to_halves(_mm256_add_ps(_mm256_cvtph_ps(load8(sum + i)), _mm256_cvtph_ps(load8(term + i)))));
-  }
-  return i;
-}
-
-SSD_F16C std::size_t halves_to_floats_f16c(const std::uint16_t* values, float* out, std::size_t count) {
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(load8(values + i)));
-  return i;
-}
-
-SSD_F16C std::size_t bfloat16s_to_floats_f16c(const std::uint16_t* values, float* out, std::size_t count) {
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(out + i, from_bfloat16s(load8(values + i)));
-  return i;
-}
-
-SSD_F16C std::size_t floats_to_halves_f16c(const float* values, float scale, std::uint16_t* out,
-                                           std::size_t count) {
-  const __m256 factor = _mm256_set1_ps(scale);
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    store8(out + i, to_halves(_mm256_mul_ps(_mm256_loadu_ps(values + i), factor)));
-  return i;
-}
-
-SSD_F16C std::size_t bfloat16s_to_halves_f16c(const std::uint16_t* values, float scale, std::uint16_t* out,
-                                              std::size_t count) {
-  const __m256 factor = _mm256_set1_ps(scale);
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    store8(out + i, to_halves(_mm256_mul_ps(from_bfloat16s(load8(values + i)), factor)));
-  return i;
-}
-
-#else
-
-bool has_f16c() {
-  return false;
-}
-std::size_t add_halves_f16c(std::uint16_t*, const std::uint16_t*, std::size_t) {
-  return 0;
-}
-std::size_t halves_to_floats_f16c(const std::uint16_t*, float*, std::size_t) {
-  return 0;
-}
-std::size_t bfloat16s_to_floats_f16c(const std::uint16_t*, float*, std::size_t) {
-  return 0;
-}
-std::size_t floats_to_halves_f16c(const float*, float, std::uint16_t*, std::size_t) {
-  return 0;
-}
-std::size_t bfloat16s_to_halves_f16c(const std::uint16_t*, float, std::uint16_t*, std::size_t) {
-  return 0;
-}
-
-#endif
-
-}  // namespace
+HWY_EXPORT(add_all_halves);
+HWY_EXPORT(add_all_bfloat16s);
+HWY_EXPORT(widen_halves);
+HWY_EXPORT(widen_bfloat16s);
+HWY_EXPORT(scale_floats);
+HWY_EXPORT(scale_bfloat16s);
 
 void add_halves(std::uint16_t* sum, const std::uint16_t* term, std::size_t count) {
-  for (std::size_t i = has_f16c() ? add_halves_f16c(sum, term, count) : 0; i < count; ++i) {
-    sum[i] = float_to_half(half_to_float(sum[i]) + half_to_float(term[i]));
-  }
+  HWY_DYNAMIC_DISPATCH(add_all_halves)(sum, term, count);
 }
 
 void add_bfloat16s(std::uint16_t* sum, const std::uint16_t* term, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    sum[i] = float_to_bfloat16(bfloat16_to_float(sum[i]) + bfloat16_to_float(term[i]));
-  }
+  HWY_DYNAMIC_DISPATCH(add_all_bfloat16s)(sum, term, count);
 }
 
 void halves_to_floats(const std::uint16_t* values, float* out, std::size_t count) {
-  for (std::size_t i = has_f16c() ? halves_to_floats_f16c(values, out, count) : 0; i < count; ++i) {
-    out[i] = half_to_float(values[i]);
-  }
+  HWY_DYNAMIC_DISPATCH(widen_halves)(values, out, count);
 }
 
 void bfloat16s_to_floats(const std::uint16_t* values, float* out, std::size_t count) {
-  for (std::size_t i = has_f16c() ? bfloat16s_to_floats_f16c(values, out, count) : 0; i < count; ++i) {
-    out[i] = bfloat16_to_float(values[i]);
-  }
+  HWY_DYNAMIC_DISPATCH(widen_bfloat16s)(values, out, count);
 }
 
 void floats_to_halves(const float* values, float scale, std::uint16_t* out, std::size_t count) {
-  for (std::size_t i = has_f16c() ? floats_to_halves_f16c(values, scale, out, count) : 0; i < count; ++i) {
-    out[i] = float_to_half(values[i] * scale);
-  }
+  HWY_DYNAMIC_DISPATCH(scale_floats)(values, scale, out, count);
 }
 
 void bfloat16s_to_halves(const std::uint16_t* values, float scale, std::uint16_t* out, std::size_t count) {
-  for (std::size_t i = has_f16c() ? bfloat16s_to_halves_f16c(values, scale, out, count) : 0; i < count; ++i) {
-    out[i] = float_to_half(bfloat16_to_float(values[i]) * scale);
-  }
+  HWY_DYNAMIC_DISPATCH(scale_bfloat16s)(values, scale, out, count);
 }
 
 }  // namespace ssd
+#endif

@@ -1,5 +1,5 @@
 // 16-bit floats as raw bits: IEEE half (1-5-10) and bfloat16 (1-8-7), converted in blocks with round to
-// nearest even. F16C and AVX2 where the processor has them, portable code with the same results elsewhere.
+// nearest even, by vectors with the bits of the scalar functions.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,9 @@
 #include "image/color.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "image/color.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +11,67 @@
 #include <numbers>
 
 #include "core/error.hpp"
-#include "core/vector_clones.hpp"
+#include "image/fixed_color.hpp"
+#include "image/simd-inl.hpp"
 
+HWY_BEFORE_NAMESPACE();
+namespace ssd::HWY_NAMESPACE {
+
+// Four pixels in a block.
+using Bytes = hn::CappedTag<std::uint8_t, 32>;
+using Shorts = hn::Repartition<std::int16_t, Bytes>;
+using Ints = hn::Repartition<std::int32_t, Bytes>;
+constexpr std::size_t kBlocks = hn::MaxLanes(Bytes()) / 16;
+constexpr std::size_t kBlockPixels = 4, kBlockBytes = 3 * kBlockPixels;
+
+// Some pixels at once, for coefficients of 16 bits. Returns how many it has done: it reads and writes up to
+// four bytes behind them, which are the next pixels'.
+std::size_t color_blocks(const FixedColor& color, const std::uint8_t* levels, std::size_t count,
+                         std::uint8_t* out) {
+  // Twelve bytes become four times R G B 0; and R B R B R B R B G B G B G B G B twelve again.
+  alignas(16) static constexpr std::uint8_t kSpread[16] = {0, 1, 2, 128, 3, 4,  5,  128,
+                                                           6, 7, 8, 128, 9, 10, 11, 128};
+  alignas(16) static constexpr std::uint8_t kGather[16] = {0, 8, 1, 2, 10, 3, 4, 12, 5, 6, 14, 7, 0, 0, 0, 0};
+  const auto spread = hn::LoadDup128(Bytes(), kSpread), gather = hn::LoadDup128(Bytes(), kGather);
+  const auto offset = hn::Set(Ints(), color.offset);
+  const auto zero = hn::Zero(Shorts()), most = hn::Set(Shorts(), std::int16_t{255});
+  hn::Vec<Shorts> red_blue[3], green[3];
+  for (std::size_t c = 0; c < 3; ++c) {
+    red_blue[c] = factors_in_turn(Shorts(), color.matrix[c][0], color.matrix[c][2]);
+    green[c] = factors_in_turn(Shorts(), color.matrix[c][1], 0);
+  }
+  constexpr std::size_t kPixels = kBlocks * kBlockPixels, kPixelsBehind = 2;
+  std::size_t done = 0;
+  for (; done + kPixels + kPixelsBehind <= count; done += kPixels) {
+    const auto pixels = hn::TableLookupBytesOr0(
+        load_blocks(Bytes(), levels + 3 * done, levels + 3 * done + kBlockBytes), spread);
+    const auto rb = hn::And(hn::BitCast(Shorts(), pixels), most);
+    const auto g =
+        hn::BitCast(Shorts(), hn::ShiftRight<8>(hn::BitCast(hn::RebindToUnsigned<Shorts>(), pixels)));
+    hn::Vec<Ints> channel[3];
+    for (std::size_t c = 0; c < 3; ++c) {
+      const auto sum =
+          hn::Add(sums_of_products(Shorts(), rb, red_blue[c]), sums_of_products(Shorts(), g, green[c]));
+      channel[c] = hn::ShiftRight<kFixedColorBits>(hn::Add(sum, offset));
+    }
+    const auto level = [&](hn::Vec<Ints> a, hn::Vec<Ints> b) {
+      return hn::Min(hn::Max(hn::ReorderDemote2To(Shorts(), a, b), zero), most);
+    };
+    const auto mixed = hn::Or(level(channel[0], channel[1]), hn::ShiftLeft<8>(level(channel[2], channel[2])));
+    store_blocks(Bytes(), hn::TableLookupBytes(hn::BitCast(Bytes(), mixed), gather), out + 3 * done,
+                 out + 3 * done + kBlockBytes);
+  }
+  return done;
+}
+
+}  // namespace ssd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace ssd {
+
+HWY_EXPORT(color_blocks);
+
 namespace {
 
 using Matrix = std::array<std::array<double, 3>, 3>;
@@ -24,7 +83,6 @@ constexpr Matrix kRgbOfYiq = {{{1, 0.956, 0.621}, {1, -0.272, -0.647}, {1, -1.10
 
 constexpr double kContrastCentre = 128;  // level that contrast leaves alone; the reference's contrast_center
 
-constexpr int kFractionBits = 12;
 constexpr double kLargestCoefficient = 64;  // 3 * 64 * 255 << 12 fits 32 bits
 
 Matrix product(const Matrix& a, const Matrix& b) {
@@ -38,37 +96,12 @@ Matrix product(const Matrix& a, const Matrix& b) {
 }
 
 std::int32_t fixed_point(double value) {
-  return static_cast<std::int32_t>(std::lround(value * (1 << kFractionBits)));
+  return static_cast<std::int32_t>(std::lround(value * (1 << kFixedColorBits)));
 }
 
-// In units of 1/4096.
-struct FixedTransform {
-  std::array<std::array<std::int32_t, 3>, 3> matrix{};
-  std::int32_t offset = 0;  // with the half that rounds
-};
-
-SSD_VECTOR_CLONES void apply_any(const FixedTransform& transform, const std::uint8_t* levels,
-                                 std::size_t count, std::uint8_t* __restrict out) {
-  const auto [red_row, green_row, blue_row] = transform.matrix;
-  const auto [m00, m01, m02] = red_row;
-  const auto [m10, m11, m12] = green_row;
-  const auto [m20, m21, m22] = blue_row;
-  const std::int32_t offset = transform.offset;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int32_t r = levels[3 * i], g = levels[3 * i + 1], b = levels[3 * i + 2];
-    const std::int32_t red = (m00 * r + m01 * g + m02 * b + offset) >> kFractionBits;
-    const std::int32_t green = (m10 * r + m11 * g + m12 * b + offset) >> kFractionBits;
-    const std::int32_t blue = (m20 * r + m21 * g + m22 * b + offset) >> kFractionBits;
-    out[3 * i] = static_cast<std::uint8_t>(std::min(std::max(red, 0), 255));
-    out[3 * i + 1] = static_cast<std::uint8_t>(std::min(std::max(green, 0), 255));
-    out[3 * i + 2] = static_cast<std::uint8_t>(std::min(std::max(blue, 0), 255));
-  }
-}
-
-#if defined(__x86_64__)
-// The vectors below multiply 16-bit numbers: coefficients up to +-8. Those of the reference's ranges are.
-bool fits_vectors(const FixedTransform& transform) {
-  for (const auto& row : transform.matrix) {
+// The blocks' vectors multiply 16-bit numbers: coefficients up to +-8. Those of the reference's ranges are.
+bool fits_blocks(const FixedColor& color) {
+  for (const auto& row : color.matrix) {
     for (const std::int32_t value : row) {
       if (value != static_cast<std::int16_t>(value)) return false;
     }
@@ -76,48 +109,15 @@ bool fits_vectors(const FixedTransform& transform) {
   return true;
 }
 
-// Two 16-bit numbers, for each 32-bit lane.
-constexpr std::int32_t pair_of(std::int32_t low, std::int32_t high) {
-  return static_cast<std::int32_t>((static_cast<std::uint32_t>(high) << 16) |
-                                   (static_cast<std::uint32_t>(low) & 0xffff));
-}
-
-// Eight pixels at once, four in each half of a vector. Returns how many it has done: it reads and writes up
-// to four bytes behind them, which are the next pixels'.
-SSD_TARGET_AVX2 std::size_t apply_avx2(const FixedTransform& transform, const std::uint8_t* levels,
-                                       std::size_t count, std::uint8_t* out) {
-  // Twelve bytes become four times R G B 0, and what has been packed to R R R R G G G G B B B B twelve again.
-  const __m256i spread =
-      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
-  const __m256i gather =
-      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, -1, -1, -1, -1));
-  const __m256i offset = _mm256_set1_epi32(transform.offset);
-  __m256i red_blue[3], green[3];
-  for (std::size_t c = 0; c < 3; ++c) {
-    red_blue[c] = _mm256_set1_epi32(pair_of(transform.matrix[c][0], transform.matrix[c][2]));
-    green[c] = _mm256_set1_epi32(pair_of(transform.matrix[c][1], 0));
-  }
-  std::size_t done = 0;
-  for (; done + 10 <= count; done += 8, levels += 24, out += 24) {
-    const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(levels));
-    const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(levels + 12));
-    const __m256i pixels = _mm256_shuffle_epi8(_mm256_set_m128i(high, low), spread);
-    const __m256i rb = _mm256_and_si256(pixels, _mm256_set1_epi16(0xff)), g = _mm256_srli_epi16(pixels, 8);
-    __m256i channel[3];
+void color_pixels(const FixedColor& color, const std::uint8_t* levels, std::size_t count, std::uint8_t* out) {
+  for (std::size_t i = 0; i < count; ++i, levels += 3, out += 3) {
     for (std::size_t c = 0; c < 3; ++c) {
-      const __m256i sum =
-          _mm256_add_epi32(_mm256_madd_epi16(rb, red_blue[c]), _mm256_madd_epi16(g, green[c]));
-      channel[c] = _mm256_srai_epi32(_mm256_add_epi32(sum, offset), kFractionBits);
+      const auto& row = color.matrix[c];
+      const std::int32_t sum = row[0] * levels[0] + row[1] * levels[1] + row[2] * levels[2] + color.offset;
+      out[c] = static_cast<std::uint8_t>(std::clamp(sum >> kFixedColorBits, 0, 255));
     }
-    const __m256i packed = _mm256_packus_epi16(_mm256_packs_epi32(channel[0], channel[1]),
-                                               _mm256_packs_epi32(channel[2], channel[2]));
-    const __m256i result = _mm256_shuffle_epi8(packed, gather);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_castsi256_si128(result));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 12), _mm256_extracti128_si256(result, 1));
   }
-  return done;
 }
-#endif
 
 }  // namespace
 
@@ -137,9 +137,8 @@ ColorTransform color_transform(const ColorChange& change) {
 }
 
 void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count,
-                 std::uint8_t* out, VectorUnit unit) {
-  SSD_EXPECT(is_usable(unit));
-  FixedTransform fixed;
+                 std::uint8_t* out) {
+  FixedColor fixed;
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t j = 0; j < 3; ++j) {
       const double coefficient = transform.matrix[i][j];
@@ -148,12 +147,11 @@ void apply_color(const ColorTransform& transform, const std::uint8_t* levels, st
     }
   }
   SSD_EXPECT(std::abs(transform.offset) <= kLargestCoefficient * 255);
-  fixed.offset = fixed_point(transform.offset) + (1 << (kFractionBits - 1));
-  std::size_t done = 0;
-#if defined(__x86_64__)
-  if (unit != VectorUnit::any && fits_vectors(fixed)) done = apply_avx2(fixed, levels, count, out);
-#endif
-  apply_any(fixed, levels + 3 * done, count - done, out + 3 * done);
+  fixed.offset = fixed_point(transform.offset) + (1 << (kFixedColorBits - 1));
+  const std::size_t done =
+      fits_blocks(fixed) ? HWY_DYNAMIC_DISPATCH(color_blocks)(fixed, levels, count, out) : 0;
+  color_pixels(fixed, levels + 3 * done, count - done, out + 3 * done);
 }
 
 }  // namespace ssd
+#endif

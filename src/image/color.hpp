@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/vector_unit.hpp"
 
 namespace ssd {
 
@@ -26,9 +25,8 @@ struct ColorTransform {
 ColorTransform color_transform(const ColorChange& change);
 
 // levels: (count, 3) R G B; out likewise, elsewhere. Results are rounded to the nearest level and clamped to
-// 0 to 255. Coefficients are taken to 1/4096; throws ContractError for ones beyond +-64. The vector unit
-// changes nothing but the speed.
+// 0 to 255. Coefficients are taken to 1/4096; throws ContractError for ones beyond +-64.
 void apply_color(const ColorTransform& transform, const std::uint8_t* levels, std::size_t count,
-                 std::uint8_t* out, VectorUnit unit = vector_unit());
+                 std::uint8_t* out);
 
 }  // namespace ssd

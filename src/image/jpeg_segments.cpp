@@ -4,14 +4,10 @@
 #include <cstring>
 
 #include "core/grown.hpp"
-#include "core/vector_clones.hpp"
-#include "image/jpeg_idct.hpp"
+#include "image/jpeg_blocks.hpp"
 
 namespace ssd {
 namespace {
-
-constexpr std::size_t kComponents = 3;
-using TableList = std::array<ComponentTables, kComponents>;
 
 // As libjpeg decides what the components are.
 bool is_ycbcr(const JpegHeaders& headers) {
@@ -21,57 +17,16 @@ bool is_ycbcr(const JpegHeaders& headers) {
   return !(c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B');
 }
 
-// Reads the first mcu_count MCUs of a segment into one side of pairs of blocks. last: see write_mcus. False
-// for damaged data. byte_count: of the segment.
-SSD_VECTOR_CLONES bool read_mcus(const std::uint8_t* bytes, std::size_t byte_count, bool is_whole,
-                                 const TableList& tables, std::size_t mcu_count, std::int16_t* side,
-                                 std::uint8_t* last) {
-  SegmentBits in{bytes};
-  std::array<int, kComponents> predictions{};
-  for (std::size_t mcu = 0; mcu < mcu_count; ++mcu) {
-    for (std::size_t c = 0; c < kComponents; ++c) {
-      const int place = read_block(in, tables[c], predictions[c], side);
-      if (place < 0 || in.at > bytes + byte_count + sizeof in.bits) return false;
-      *last = std::max(*last, static_cast<std::uint8_t>(place));
-      ++last;
-      side += kBlockPairSize;
-    }
-  }
-  // Bits that fill up the last byte may be left.
-  const auto used = (in.at - bytes) * 8 - in.count, all = static_cast<std::ptrdiff_t>(byte_count) * 8;
-  return is_whole ? used <= all && all - used < 8 : used <= all;
-}
-
-// False where libjpeg is to be asked. Pixels of MCUs that lie one beside the other in two rows of MCUs. last:
-// of each pair of blocks the larger of the places of their last coefficients, in zigzag order.
-SSD_VECTOR_CLONES bool write_mcus(const std::int16_t* pairs, const std::uint8_t* last,
-                                  const std::array<StepRows, kComponents>& steps, int count,
-                                  std::uint8_t* first, std::uint8_t* second, std::size_t row_bytes) {
-  Words beyond{};
-  for (int mcu = 0; mcu < count; ++mcu) {
-    Words samples[kComponents][8];
-    for (std::size_t c = 0; c < kComponents; ++c) {
-      samples_of_blocks(pairs, steps[c], *last++, samples[c], beyond);
-      pairs += kBlockPairSize;
-    }
-    write_pixels(samples[0], samples[1], samples[2], first, second, row_bytes);
-    first += kBlockSide * 3;
-    second += kBlockSide * 3;
-  }
-  constexpr Words kNone{};
-  return std::memcmp(&beyond, &kNone, sizeof beyond) == 0;
-}
-
 }  // namespace
 
 bool SegmentDecoder::make_tables() {
-  for (std::size_t c = 0; c < kComponents; ++c) {
+  for (std::size_t c = 0; c < kSegmentComponents; ++c) {
     const JpegComponent& component = headers_.components[c];
     if (component.horizontal != 1 || component.vertical != 1) return false;
   }
   for (std::size_t i = 0; i < dc_.size(); ++i) {
     const auto* begin = headers_.components.begin();
-    const auto* end = begin + kComponents;
+    const auto* end = begin + kSegmentComponents;
     const bool is_dc = std::any_of(begin, end, [&](const JpegComponent& c) { return c.dc_table == i; });
     const bool is_ac = std::any_of(begin, end, [&](const JpegComponent& c) { return c.ac_table == i; });
     if (is_dc && !dc_[i].make(headers_.dc[i], HuffmanDecoder::kMostDcBits)) return false;
@@ -85,23 +40,20 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes,
                                const PixelRect& rect, std::vector<std::uint8_t>& buffer) {
   if (segment_offsets.empty() || segment_offsets[0] > bytes.size()) return {};
   if (!read_jpeg_headers(bytes.first(segment_offsets[0]), headers_)) return {};
-  if (headers_.component_count != kComponents || !is_ycbcr(headers_) || !make_tables()) return {};
+  if (headers_.component_count != kSegmentComponents || !is_ycbcr(headers_) || !make_tables()) return {};
   const int columns = headers_.columns(), interval = headers_.restart_interval;
   const int mcu_count = columns * headers_.rows();
   if (interval == 0 || columns % interval != 0 || size != PictureSize{headers_.width, headers_.height})
     return {};
   if (segment_offsets.size() != static_cast<std::size_t>(mcu_count / interval)) return {};
 
-  TableList tables{};
-  std::array<StepRows, kComponents> steps{};
-  for (std::size_t c = 0; c < kComponents; ++c) {
+  std::array<ComponentTables, kSegmentComponents> tables{};
+  std::array<QuantisationSteps, kSegmentComponents> steps{};
+  for (std::size_t c = 0; c < kSegmentComponents; ++c) {
     const JpegComponent& component = headers_.components[c];
     tables[c] = {&dc_[component.dc_table], &ac_[component.ac_table]};
-    for (std::size_t i = 0; i < kBlockSize; ++i) {
-      auto& row = steps[c][kZigzag[i] / kBlockSide];
-      const auto column = kZigzag[i] % kBlockSide;
-      row[column] = row[column + kBlockSide] = headers_.quantisation[component.quantisation][i];
-    }
+    for (std::size_t i = 0; i < kBlockSize; ++i)
+      steps[c][kZigzag[i]] = headers_.quantisation[component.quantisation][i];
   }
   const int first_column = rect.left / kBlockSide, end_column = (rect.right - 1) / kBlockSide + 1;
   const int first_row = rect.top / kBlockSide, end_row = (rect.bottom - 1) / kBlockSide + 1;
@@ -110,7 +62,7 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes,
   const std::size_t mcu_row_bytes = row_bytes * kBlockSide;
   // One row more than there are: rows are decoded in pairs.
   std::uint8_t* pixels = grown(buffer, mcu_row_bytes * static_cast<std::size_t>(end_row - first_row + 1));
-  const std::size_t segment_blocks = static_cast<std::size_t>(interval) * kComponents;
+  const std::size_t segment_blocks = static_cast<std::size_t>(interval) * kSegmentComponents;
   blocks_.resize(segment_blocks * kBlockPairSize);
   last_.resize(segment_blocks);
   const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
@@ -118,9 +70,9 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes,
     std::uint8_t* out = pixels + static_cast<std::size_t>(row - first_row) * mcu_row_bytes;
     for (int column = first_column; column < end_column;) {
       const int first = column % interval, end = std::min(interval, end_column - column + first);
-      std::fill_n(blocks_.begin(), static_cast<std::size_t>(end) * kComponents * kBlockPairSize,
+      std::fill_n(blocks_.begin(), static_cast<std::size_t>(end) * kSegmentComponents * kBlockPairSize,
                   std::int16_t{0});
-      std::fill_n(last_.begin(), static_cast<std::size_t>(end) * kComponents, std::uint8_t{0});
+      std::fill_n(last_.begin(), static_cast<std::size_t>(end) * kSegmentComponents, std::uint8_t{0});
       for (int i = 0; i < std::min(2, end_row - row); ++i) {
         const auto segment = static_cast<std::size_t>(((row + i) * columns + column) / interval);
         const std::size_t begin_byte = segment_offsets[segment];
@@ -134,7 +86,7 @@ RgbView SegmentDecoder::decode(std::span<const std::byte> bytes,
                        blocks_.data() + i * kBlockSide, last_.data()))
           return {};
       }
-      const auto skipped = static_cast<std::size_t>(first) * kComponents;
+      const auto skipped = static_cast<std::size_t>(first) * kSegmentComponents;
       if (!write_mcus(blocks_.data() + skipped * kBlockPairSize, last_.data() + skipped, steps, end - first,
                       out, out + mcu_row_bytes, row_bytes))
         return {};

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/vector_unit.hpp"
 #include "image/color.hpp"
 #include "image/resize_columns.hpp"
 #include "image/resize_filter.hpp"
@@ -22,14 +21,9 @@ struct ResizeOptions {
   const ColorTransform* color = nullptr;  // of the scaled pixels; may be none
 };
 
-// Not thread safe (keeps its buffers): one for each thread. The vector unit, which must be
-// usable, changes nothing but the speed.
+// Not thread safe (keeps its buffers): one for each thread.
 class Resizer {
  public:
-  explicit Resizer(VectorUnit unit = vector_unit()) : row_mixer_(unit), column_mixer_(unit) {
-    SSD_EXPECT(is_usable(unit));
-  }
-
   // out: (height, width, 3), packed. Pixels outside the view are never read, so that a crop's edge is a
   // picture's edge. The same as scaling, then a flip, then apply_color.
   void resize(const RgbView& source, int width, int height, std::uint8_t* out,

@@ -5,15 +5,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/vector_unit.hpp"
 #include "image/resize_filter.hpp"
 
 namespace ssd {
 
+// A filter of few taps, laid out for the vector unit.
+struct ColumnPlan {
+  std::vector<int> first;              // source pixel of the first tap of each output pixel, or group
+  std::vector<std::uint16_t> weights;  // in the order in which vectors take them
+  std::size_t group_pixels = 0;        // AVX-512: output pixels of a group
+  std::vector<std::uint16_t> places;   // AVX-512: of each lane of a group, in the group's source values
+};
+
 class ColumnMixer {
  public:
-  explicit ColumnMixer(VectorUnit unit) : unit_(unit) {}
-
   // Values behind the row that mix may read (and never uses), and bytes behind its output that it may write.
   static constexpr std::size_t kRowSlack = 64;
   static constexpr std::size_t kOutSlack = 32;
@@ -24,17 +29,8 @@ class ColumnMixer {
   void mix(const std::uint16_t* row, std::uint8_t* out) const;
 
  private:
-  void spread_over_pixels();
-  void spread_over_blocks();
-  template <int kTaps>
-  void mix_few(const std::uint16_t* row, std::uint8_t* out) const;
-
-  VectorUnit unit_;
   const ResizeFilter* filter_ = nullptr;
-  std::vector<int> first_;              // source pixel of the first tap of each output pixel, or block
-  std::vector<std::uint16_t> weights_;  // as the vectors want them
-  std::size_t block_pixels_ = 0;        // output pixels of a block, which AVX-512 makes at once
-  std::vector<std::uint16_t> places_;   // in its source values, of each of its 32 lanes
+  ColumnPlan plan_;
 };
 
 }  // namespace ssd

@@ -6,22 +6,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/vector_unit.hpp"
-
 namespace ssd {
 
 // Not thread safe (keeps a buffer).
 class RowMixer {
  public:
-  explicit RowMixer(VectorUnit unit) : unit_(unit) {}
-
   // rows: tap_count of them, each of `count` levels. weights: of ResizeFilter. out: `count` values in 1/256
   // of a level.
   void mix(const std::uint8_t* const* rows, const std::uint32_t* weights, int tap_count, std::size_t count,
            std::uint16_t* out);
 
  private:
-  VectorUnit unit_;
   std::vector<std::uint32_t> sums_;  // of many rows
 };
 

@@ -19,6 +19,7 @@
 #include "coco/annotations.hpp"
 #include "core/error.hpp"
 #include "core/grown.hpp"
+#include "core/simd.hpp"
 #include "core/vector_clones.hpp"
 #include "data/loader.hpp"
 #include "data/sample.hpp"
@@ -281,6 +282,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    ssd::limit_simd_targets();
     ssd::Bench bench(argv[1], argv[2]);
     bench.report_photos();
     int passes = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "support/simd_targets.hpp"
 
 namespace ssd {
 namespace {
@@ -50,7 +51,7 @@ TEST(Half, rounds_to_the_nearest_and_ties_to_even) {
   EXPECT_EQ(float_to_half(65520.F), 0x7C00);
 }
 
-TEST(Half, blocks_give_the_bits_of_the_single_conversions_at_every_length_and_alignment) {
+void compare_short_blocks() {
   RandomStream random(1, RandomPurpose::test, 0, 0);
   for (std::size_t count = 0; count < 40; ++count) {
     std::vector<float> values(count);
@@ -79,6 +80,53 @@ TEST(Half, blocks_give_the_bits_of_the_single_conversions_at_every_length_and_al
       EXPECT_EQ(widened[i], bfloat16_to_float(brains[i + 1]));
     }
   }
+}
+
+// Every half, and floats of every exponent with the fractions at which rounding turns, infinities and NaN.
+TEST(Half, blocks_give_the_bits_of_the_single_conversions) {
+  std::vector<std::uint16_t> halves(65536), terms(65536), brains;
+  std::vector<float> floats;
+  RandomStream random(1, RandomPurpose::test, 0, 0);
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    halves[i] = static_cast<std::uint16_t>(i);
+    terms[i] = static_cast<std::uint16_t>(random.below(65536));
+  }
+  for (std::uint32_t upper = 0; upper < 65536; upper += 16) {
+    brains.push_back(static_cast<std::uint16_t>(upper | random.below(16)));
+    for (const std::uint32_t fraction :
+         {0x0U, 0x1U, 0xFFFU, 0x1000U, 0x1001U, 0x1FFFU, 0x2000U, 0x3000U, 0xFFFFFU})
+      floats.push_back(std::bit_cast<float>(upper << 16 | fraction));
+  }
+  test::on_each_simd_target([&] {
+    std::vector<float> widened(halves.size()), widened_brains(brains.size());
+    std::vector<std::uint16_t> narrowed(floats.size()), narrowed_brains(brains.size()), sums = halves;
+    halves_to_floats(halves.data(), widened.data(), halves.size());
+    bfloat16s_to_floats(brains.data(), widened_brains.data(), brains.size());
+    floats_to_halves(floats.data(), .25F, narrowed.data(), floats.size());
+    bfloat16s_to_halves(brains.data(), .25F, narrowed_brains.data(), brains.size());
+    add_halves(sums.data(), terms.data(), sums.size());
+    const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      ASSERT_EQ(bits(widened[i]), bits(half_to_float(halves[i]))) << i;
+      // Of two NaN either may be the sum.
+      const std::uint16_t sum = float_to_half(half_to_float(halves[i]) + half_to_float(terms[i]));
+      if (std::isnan(half_to_float(sum))) {
+        ASSERT_TRUE(std::isnan(half_to_float(sums[i]))) << i;
+      } else {
+        ASSERT_EQ(sums[i], sum) << i;
+      }
+    }
+    for (std::size_t i = 0; i < floats.size(); ++i)
+      ASSERT_EQ(narrowed[i], float_to_half(floats[i] * .25F)) << bits(floats[i]);
+    for (std::size_t i = 0; i < brains.size(); ++i) {
+      ASSERT_EQ(bits(widened_brains[i]), bits(bfloat16_to_float(brains[i])));
+      ASSERT_EQ(narrowed_brains[i], float_to_half(bfloat16_to_float(brains[i]) * .25F)) << brains[i];
+    }
+  });
+}
+
+TEST(Half, blocks_give_the_bits_of_the_single_conversions_at_every_length_and_alignment) {
+  test::on_each_simd_target([] { compare_short_blocks(); });
 }
 
 TEST(Bfloat16, rounds_to_nearest_even_and_keeps_nan) {

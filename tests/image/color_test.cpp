@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "support/simd_targets.hpp"
 
 namespace ssd {
 namespace {
@@ -73,47 +75,60 @@ TEST(Color, is_the_matrix_rounded_once) {
   }
 }
 
-class ColorOnVectors : public testing::TestWithParam<VectorUnit> {};
-
-TEST_P(ColorOnVectors, gives_the_levels_that_any_processor_gives) {
-  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
-  RandomStream random(5, RandomPurpose::test, 0, 0);
-  for (std::size_t round = 0; round < 300; ++round) {
-    // Numbers of pixels with and without a rest, and factors of up to 4: coefficients that fit vectors and
-    // not.
-    const std::size_t count = round % 60, bytes = 3 * count;
-    const double most = round % 2 == 0 ? 1.5 : 4;
-    const auto transform = color_transform({random.uniform(-180, 180), random.uniform(0, most),
-                                            random.uniform(0, most), random.uniform(0, most)});
-    std::vector<std::uint8_t> pixels(bytes), out(bytes + 1, 0xa5), expected(bytes + 1, 0xa5);
-    for (auto& level : pixels) level = static_cast<std::uint8_t>(random.below(256));
-    apply_color(transform, pixels.data(), count, out.data(), GetParam());
-    apply_color(transform, pixels.data(), count, expected.data(), VectorUnit::any);
-    EXPECT_EQ(out, expected) << count;
-    EXPECT_EQ(out.back(), 0xa5);
+// The definition, pixel by pixel: coefficients and offset in 1/4096, one rounding.
+std::vector<std::uint8_t> by_definition(const ColorTransform& transform,
+                                        const std::vector<std::uint8_t>& pixels) {
+  const auto fixed = [](double value) { return std::lround(value * 4096); };
+  std::vector<std::uint8_t> out;
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    const auto& row = transform.matrix[i % 3];
+    long sum = fixed(transform.offset) + 2048;
+    for (std::size_t k = 0; k < 3; ++k) sum += fixed(row[k]) * pixels[i / 3 * 3 + k];
+    out.push_back(static_cast<std::uint8_t>(std::clamp(sum >> 12, 0L, 255L)));
   }
+  return out;
+}
+
+TEST(Color, is_its_definition_on_every_vector_unit) {
+  test::on_each_simd_target([] {
+    RandomStream random(5, RandomPurpose::test, 0, 0);
+    for (std::size_t round = 0; round < 300; ++round) {
+      // Numbers of pixels with and without a rest, and factors of up to 4: coefficients that fit vectors and
+      // not.
+      const std::size_t count = round % 60, bytes = 3 * count;
+      const double most = round % 2 == 0 ? 1.5 : 4;
+      const auto transform = color_transform({random.uniform(-180, 180), random.uniform(0, most),
+                                              random.uniform(0, most), random.uniform(0, most)});
+      std::vector<std::uint8_t> pixels(bytes), out(bytes + 1, 0xa5);
+      for (auto& level : pixels) level = static_cast<std::uint8_t>(random.below(256));
+      apply_color(transform, pixels.data(), count, out.data());
+      auto expected = by_definition(transform, pixels);
+      expected.push_back(0xa5);  // nothing is written behind the pixels
+      ASSERT_EQ(out, expected) << count;
+    }
+  });
 }
 
 // The largest and the smallest coefficients that vectors multiply, and the next ones.
-TEST_P(ColorOnVectors, multiplies_by_all_that_fits_sixteen_bits) {
-  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
-  RandomStream random(6, RandomPurpose::test, 0, 0);
-  std::vector<std::uint8_t> pixels;
-  for (int level = 0; level < 64 * 3; ++level) pixels.push_back(static_cast<std::uint8_t>(random.below(256)));
-  for (const double value : {32767 / 4096.0, 8.0, -8.0, -32769 / 4096.0}) {
-    for (const double offset : {0.0, 100.0, -100.0, 64 * 255.0, -64 * 255.0}) {
-      // Differences of levels times the coefficient, and a part of the third: few results are cut off at 0
-      // and 255 without an offset that large.
-      ColorTransform transform{{{{value, -value, 0.3}, {-0.4, value, -value}, {-value, 0.7, value}}}, offset};
-      std::vector<std::uint8_t> out(pixels.size()), expected(pixels.size());
-      apply_color(transform, pixels.data(), pixels.size() / 3, out.data(), GetParam());
-      apply_color(transform, pixels.data(), pixels.size() / 3, expected.data(), VectorUnit::any);
-      EXPECT_EQ(out, expected) << value << ' ' << offset;
+TEST(Color, multiplies_by_all_that_fits_sixteen_bits_and_more) {
+  test::on_each_simd_target([] {
+    RandomStream random(6, RandomPurpose::test, 0, 0);
+    std::vector<std::uint8_t> pixels;
+    for (int level = 0; level < 64 * 3; ++level)
+      pixels.push_back(static_cast<std::uint8_t>(random.below(256)));
+    for (const double value : {32767 / 4096.0, 8.0, -8.0, -32769 / 4096.0}) {
+      for (const double offset : {0.0, 100.0, -100.0, 64 * 255.0, -64 * 255.0}) {
+        // Differences of levels times the coefficient, and a part of the third: few results are cut off at 0
+        // and 255 without an offset that large.
+        const ColorTransform transform{{{{value, -value, 0.3}, {-0.4, value, -value}, {-value, 0.7, value}}},
+                                       offset};
+        std::vector<std::uint8_t> out(pixels.size());
+        apply_color(transform, pixels.data(), pixels.size() / 3, out.data());
+        EXPECT_EQ(out, by_definition(transform, pixels)) << value << ' ' << offset;
+      }
     }
-  }
+  });
 }
-
-INSTANTIATE_TEST_SUITE_P(Units, ColorOnVectors, testing::Values(VectorUnit::avx2, VectorUnit::avx512));
 
 TEST(Color, refuses_coefficients_that_do_not_fit) {
   EXPECT_THROW(changed({1, 2, 3}, {.contrast = 1000}), ContractError);

@@ -12,6 +12,7 @@
 #include "image/jpeg_transcode.hpp"
 #include "image/orientation.hpp"
 #include "support/files.hpp"
+#include "support/simd_targets.hpp"
 
 namespace ssd {
 namespace {
@@ -89,9 +90,11 @@ bool expect_cuts(const fs::path& path, int rectangles) {
 
 TEST(JpegCropDecoder, gives_the_pixels_of_the_whole_picture_for_photos) {
   const int rectangles = kIsLong ? 200 : 8;
-  for (const auto* folder : {"coco_free/train2017", "coco_free/val2017"}) {
-    for (const auto& path : jpegs_in(kData / folder)) EXPECT_TRUE(expect_cuts(path, rectangles));
-  }
+  test::on_each_simd_target([&] {
+    for (const auto* folder : {"coco_free/train2017", "coco_free/val2017"}) {
+      for (const auto& path : jpegs_in(kData / folder)) EXPECT_TRUE(expect_cuts(path, rectangles));
+    }
+  });
 }
 
 TEST(JpegCropDecoder, gives_the_pixels_of_the_whole_picture_for_odd_files) {

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "support/simd_targets.hpp"
 
 namespace ssd {
 namespace {
@@ -169,96 +170,144 @@ TEST(Resizer, does_not_look_outside_the_crop) {
   EXPECT_EQ(resized(crop_of(view_of(source), rect), 30, 8), before);
 }
 
-class ResizerOnVectors : public testing::TestWithParam<VectorUnit> {};
-
-// Each output of a flipped, coloured crop with bytes around it that nobody may touch.
-std::vector<std::uint8_t> with_guards(VectorUnit unit, const RgbView& view, PictureSize size,
-                                      const ResizeOptions& options) {
-  constexpr std::size_t kGuard = 100;
-  const auto bytes = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height) * 3;
-  std::vector<std::uint8_t> out(bytes + 2 * kGuard, 0xa5);
-  Resizer(unit).resize(view, size.width, size.height, out.data() + kGuard, options);
-  EXPECT_EQ(std::count(out.begin(), out.begin() + kGuard, 0xa5), kGuard);
-  EXPECT_EQ(std::count(out.end() - kGuard, out.end(), 0xa5), kGuard);
+// The definition of the passes, value by value: few taps add up the upper halves of products, more taps whole
+// products (resize_filter.hpp).
+std::vector<std::uint16_t> mixed_rows(const std::uint8_t* const* rows, const std::uint32_t* weights, int taps,
+                                      std::size_t count) {
+  std::vector<std::uint16_t> out(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t sum = taps > kFewTaps ? 128 : 0;
+    for (int tap = 0; tap < taps; ++tap) {
+      const std::uint32_t level = rows[tap][i];
+      sum += taps > kFewTaps ? weights[tap] * level
+                             : upper_half(static_cast<std::uint16_t>(level << 8), short_weight(weights[tap]));
+    }
+    out[i] = static_cast<std::uint16_t>(taps > kFewTaps ? sum >> 8 : sum);
+  }
+  return out;
+}
+std::vector<std::uint8_t> mixed_columns(const ResizeFilter& filter, const std::uint16_t* row) {
+  std::vector<std::uint8_t> out(filter.first.size() * 3);
+  const bool is_few = filter.tap_count <= kFewTaps;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint32_t sum = is_few ? 128 : 1U << 23;
+    for (std::size_t tap = 0; tap < static_cast<std::size_t>(filter.tap_count); ++tap) {
+      const std::uint32_t weight = filter.weights[i / 3 * static_cast<std::size_t>(filter.tap_count) + tap];
+      const std::uint16_t value = row[(static_cast<std::size_t>(filter.first[i / 3]) + tap) * 3 + i % 3];
+      sum += is_few ? upper_half(value, short_weight(weight)) : weight * value;
+    }
+    out[i] = static_cast<std::uint8_t>(sum >> (is_few ? 8 : 24));
+  }
   return out;
 }
 
-TEST_P(ResizerOnVectors, gives_the_bytes_that_any_processor_gives) {
-  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
-  const ColorTransform color = color_transform({0.4, 1.3, 0.7, 1.1});
-  RandomStream random(4, RandomPurpose::test, 0, 0);
-  const auto below = [&](int end) { return static_cast<int>(random.below(static_cast<std::uint32_t>(end))); };
-  const auto compare = [&](const RgbView& view, PictureSize size) {
-    SCOPED_TRACE(fmt::format("{} x {} to {} x {}", view.width, view.height, size.width, size.height));
-    const ResizeOptions options{below(2) == 1, below(2) == 1 ? &color : nullptr};
-    EXPECT_TRUE(with_guards(GetParam(), view, size, options) ==
-                with_guards(VectorUnit::any, view, size, options));
-  };
-  // One pixel, fewer levels than a vector has, odd sizes, what is not scaled, every number of taps that
-  // vectors have and more, the most and the least that a block of output pixels spans.
-  const RgbImage wide = picture("noise", 2400, 61), high = picture("noise", 67, 1501);
-  for (const int width :
-       {1, 2, 10, 11, 21, 22, 37, 150, 299, 300, 301, 450, 599, 600, 640, 750, 899, 900, 901, 2400})
-    compare(crop_of(view_of(wide), {0, 0, width, 61}), {300, 41});
-  for (const int height : {1, 2, 31, 300, 301, 599, 899, 900, 1501})
-    compare(crop_of(view_of(high), {0, 0, 67, height}), {29, 300});
-  for (int round = 0; round < 300; ++round) {
-    const RgbImage& source = round % 2 == 0 ? wide : high;
-    const int left = below(source.width), top = below(source.height);
-    const int right = left + 1 + below(source.width - left), bottom = top + 1 + below(source.height - top);
-    compare(crop_of(view_of(source), {left, top, right, bottom}), {1 + below(330), 1 + below(40)});
+// Each output of a flipped, coloured crop with bytes around it that nobody may touch.
+std::vector<std::uint8_t> with_guards(const RgbView& view, PictureSize size, const ResizeOptions& options) {
+  constexpr std::size_t kGuard = 100;
+  const auto bytes = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height) * 3;
+  std::vector<std::uint8_t> out(bytes + 2 * kGuard, 0xa5);
+  Resizer().resize(view, size.width, size.height, out.data() + kGuard, options);
+  EXPECT_EQ(std::count(out.begin(), out.begin() + kGuard, 0xa5), kGuard);
+  EXPECT_EQ(std::count(out.end() - kGuard, out.end(), 0xa5), kGuard);
+  return {out.begin() + kGuard, out.end() - kGuard};
+}
+
+std::vector<std::uint8_t> by_definition(const RgbView& view, PictureSize size, const ResizeOptions& options) {
+  ResizeFilter horizontal, vertical;
+  horizontal.make(view.width, size.width);
+  vertical.make(view.height, size.height);
+  if (options.is_flipped) horizontal.flip();
+  std::vector<std::uint8_t> out;
+  for (std::size_t y = 0; y < static_cast<std::size_t>(size.height); ++y) {
+    std::vector<const std::uint8_t*> rows;
+    for (int tap = 0; tap < vertical.tap_count; ++tap)
+      rows.push_back(view.pixels + static_cast<std::size_t>(vertical.first[y] + tap) * view.row_bytes);
+    const auto row = mixed_rows(rows.data(), &vertical.weights[y * rows.size()], vertical.tap_count,
+                                static_cast<std::size_t>(view.width) * 3);
+    const auto pixels = mixed_columns(horizontal, row.data());
+    out.insert(out.end(), pixels.begin(), pixels.end());
   }
+  if (options.color == nullptr) return out;
+  std::vector<std::uint8_t> coloured(out.size());
+  apply_color(*options.color, out.data(), out.size() / 3, coloured.data());
+  return coloured;
+}
+
+TEST(Resizer, is_its_definition_on_every_vector_unit) {
+  const ColorTransform color = color_transform({0.4, 1.3, 0.7, 1.1});
+  const RgbImage wide = picture("noise", 2400, 61), high = picture("noise", 67, 1501);
+  test::on_each_simd_target([&] {
+    RandomStream random(4, RandomPurpose::test, 0, 0);
+    const auto below = [&](int end) {
+      return static_cast<int>(random.below(static_cast<std::uint32_t>(end)));
+    };
+    const auto compare = [&](const RgbView& view, PictureSize size) {
+      SCOPED_TRACE(fmt::format("{} x {} to {} x {}", view.width, view.height, size.width, size.height));
+      const ResizeOptions options{below(2) == 1, below(2) == 1 ? &color : nullptr};
+      EXPECT_TRUE(with_guards(view, size, options) == by_definition(view, size, options));
+    };
+    // One pixel, fewer levels than a vector has, odd sizes, what is not scaled, every number of taps that
+    // vectors have and more, the most and the least that a group of output pixels spans.
+    for (const int width :
+         {1, 2, 10, 11, 21, 22, 37, 150, 299, 300, 301, 450, 599, 600, 640, 750, 899, 900, 901, 2400})
+      compare(crop_of(view_of(wide), {0, 0, width, 61}), {300, 41});
+    for (const int height : {1, 2, 31, 300, 301, 599, 899, 900, 1501})
+      compare(crop_of(view_of(high), {0, 0, 67, height}), {29, 300});
+    for (int round = 0; round < 300; ++round) {
+      const RgbImage& source = round % 2 == 0 ? wide : high;
+      const int left = below(source.width), top = below(source.height);
+      const int right = left + 1 + below(source.width - left), bottom = top + 1 + below(source.height - top);
+      compare(crop_of(view_of(source), {left, top, right, bottom}), {1 + below(330), 1 + below(40)});
+    }
+  });
 }
 
 // Buffers of exactly the size that is promised, and what may be read behind a row in two kinds.
-TEST_P(ResizerOnVectors, passes_keep_to_their_slack) {
-  if (!is_usable(GetParam())) GTEST_SKIP() << "this processor has no such vectors";
-  constexpr std::size_t kGuard = 128;
-  RandomStream random(7, RandomPurpose::test, 0, 0);
-  for (int round = 0; round < 400; ++round) {
-    const auto source_pixels = 1 + static_cast<int>(random.below(round % 4 == 0 ? 1500 : 400));
-    const auto output_pixels = 1 + static_cast<int>(random.below(330));
-    SCOPED_TRACE(fmt::format("{} to {}", source_pixels, output_pixels));
-    ResizeFilter filter;
-    filter.make(source_pixels, output_pixels);
-    if (round % 2 == 0) filter.flip();
+TEST(Resizer, passes_keep_to_their_slack_on_every_vector_unit) {
+  test::on_each_simd_target([] {
+    constexpr std::size_t kGuard = 128;
+    RandomStream random(7, RandomPurpose::test, 0, 0);
+    for (int round = 0; round < 400; ++round) {
+      const auto source_pixels = 1 + static_cast<int>(random.below(round % 4 == 0 ? 1500 : 400));
+      const auto output_pixels = 1 + static_cast<int>(random.below(330));
+      SCOPED_TRACE(fmt::format("{} to {}", source_pixels, output_pixels));
+      ResizeFilter filter;
+      filter.make(source_pixels, output_pixels);
+      if (round % 2 == 0) filter.flip();
 
-    const auto values = static_cast<std::size_t>(source_pixels) * 3;
-    std::vector<std::uint16_t> row(values + ColumnMixer::kRowSlack);
-    for (auto& value : row) value = static_cast<std::uint16_t>(random.below(0xff00));
-    const auto bytes = static_cast<std::size_t>(output_pixels) * 3, room = bytes + ColumnMixer::kOutSlack;
-    std::vector<std::uint8_t> out(room + kGuard, 0xa5), expected(room);
-    const auto mix_columns = [&](VectorUnit unit, std::uint8_t* to) {
-      ColumnMixer mixer(unit);
-      mixer.prepare(filter);
-      mixer.mix(row.data(), to);
-    };
-    mix_columns(GetParam(), out.data());
-    std::fill(row.begin() + static_cast<std::ptrdiff_t>(values), row.end(), std::uint16_t{0});
-    mix_columns(VectorUnit::any, expected.data());
-    EXPECT_TRUE(
-        std::equal(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(bytes), out.begin()));
-    EXPECT_EQ(std::count(out.end() - kGuard, out.end(), 0xa5), kGuard);
+      const auto values = static_cast<std::size_t>(source_pixels) * 3;
+      std::vector<std::uint16_t> row(values + ColumnMixer::kRowSlack);
+      for (auto& value : row) value = static_cast<std::uint16_t>(random.below(0xff00));
+      const auto bytes = static_cast<std::size_t>(output_pixels) * 3, room = bytes + ColumnMixer::kOutSlack;
+      for (const bool has_zeros_behind : {false, true}) {
+        std::vector<std::uint8_t> out(room + kGuard, 0xa5);
+        if (has_zeros_behind)
+          std::fill(row.begin() + static_cast<std::ptrdiff_t>(values), row.end(), std::uint16_t{0});
+        ColumnMixer mixer;
+        mixer.prepare(filter);
+        mixer.mix(row.data(), out.data());
+        EXPECT_EQ(std::count(out.end() - kGuard, out.end(), 0xa5), kGuard);
+        out.resize(bytes);
+        EXPECT_TRUE(out == mixed_columns(filter, row.data()));
+      }
 
-    // As many rows as the filter has taps, each in memory of its own.
-    const auto levels = 1 + random.below(700);
-    std::vector<std::vector<std::uint8_t>> rows(static_cast<std::size_t>(filter.tap_count));
-    std::vector<const std::uint8_t*> places;
-    for (auto& levels_of_row : rows) {
-      levels_of_row.resize(levels);
-      for (auto& level : levels_of_row) level = static_cast<std::uint8_t>(random.below(256));
-      places.push_back(levels_of_row.data());
+      // As many rows as the filter has taps, each in memory of its own.
+      const auto levels = 1 + random.below(700);
+      std::vector<std::vector<std::uint8_t>> rows(static_cast<std::size_t>(filter.tap_count));
+      std::vector<const std::uint8_t*> places;
+      for (auto& levels_of_row : rows) {
+        levels_of_row.resize(levels);
+        for (auto& level : levels_of_row) level = static_cast<std::uint8_t>(random.below(256));
+        places.push_back(levels_of_row.data());
+      }
+      std::vector<std::uint16_t> mixed(levels + kGuard, 0xa5a5);
+      RowMixer().mix(places.data(), filter.weights.data(), filter.tap_count, levels, mixed.data());
+      EXPECT_EQ(std::count(mixed.end() - kGuard, mixed.end(), 0xa5a5), kGuard);
+      mixed.resize(levels);
+      EXPECT_TRUE(mixed == mixed_rows(places.data(), filter.weights.data(), filter.tap_count, levels));
     }
-    std::vector<std::uint16_t> mixed(levels + kGuard, 0xa5a5), expected_mix(levels);
-    RowMixer(GetParam()).mix(places.data(), filter.weights.data(), filter.tap_count, levels, mixed.data());
-    RowMixer(VectorUnit::any)
-        .mix(places.data(), filter.weights.data(), filter.tap_count, levels, expected_mix.data());
-    EXPECT_TRUE(std::equal(expected_mix.begin(), expected_mix.end(), mixed.begin()));
-    EXPECT_EQ(std::count(mixed.end() - kGuard, mixed.end(), 0xa5a5), kGuard);
-  }
+  });
 }
-
-INSTANTIATE_TEST_SUITE_P(Units, ResizerOnVectors, testing::Values(VectorUnit::avx2, VectorUnit::avx512));
 
 TEST(Crop, refuses_rectangles_that_are_empty_or_leave_the_picture) {
   const RgbImage source = picture("noise", 4, 3);
