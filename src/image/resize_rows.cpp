@@ -18,11 +18,9 @@ using Bytes = hn::CappedTag<std::uint8_t, 64>;
 using Words = hn::Repartition<std::uint16_t, Bytes>;
 using WordVector = hn::Vec<Words>;
 
-// Two vectors of a vector's even and odd levels, in their order.
+// first, second: the first and the second halves of all blocks of 128 bits, which are stored in turn.
 template <class D>
-HWY_INLINE void store_in_turn(D words, hn::Vec<D> even, hn::Vec<D> odd, std::uint16_t* out) {
-  // Blocks of 128 bits: the first halves of all blocks of levels, and the second halves.
-  const auto first = hn::InterleaveLower(words, even, odd), second = hn::InterleaveUpper(words, even, odd);
+HWY_INLINE void store_in_turn(D words, hn::Vec<D> first, hn::Vec<D> second, std::uint16_t* out) {
   constexpr std::size_t kLanes = hn::MaxLanes(D());
   if constexpr (kLanes == 8) {
     hn::StoreU(first, words, out);
@@ -41,7 +39,7 @@ HWY_INLINE void store_in_turn(D words, hn::Vec<D> even, hn::Vec<D> odd, std::uin
   }
 }
 
-// Levels in 1/256 are bytes in the upper halves of words.
+// Zeros below the levels make them 1/256.
 template <int kTaps>
 void mix_few_rows(const std::uint8_t* const* rows, const std::uint32_t* weights, std::size_t count,
                   std::uint16_t* out) {
@@ -49,16 +47,18 @@ void mix_few_rows(const std::uint8_t* const* rows, const std::uint32_t* weights,
   if (count >= kLevels) {
     WordVector own[kTaps];
     for (int tap = 0; tap < kTaps; ++tap) own[tap] = hn::Set(Words(), short_weight(weights[tap]));
-    const auto upper = hn::Set(Words(), std::uint16_t{0xff00});
+    const auto zero = hn::Zero(Bytes());
     for (std::size_t next = 0; next < count; next += kLevels) {
       const std::size_t at = std::min(next, count - kLevels);  // the last vector overlaps the one before
-      WordVector even = hn::Zero(Words()), odd = hn::Zero(Words());
+      WordVector low = hn::Zero(Words()), high = hn::Zero(Words());
       for (int tap = 0; tap < kTaps; ++tap) {
-        const auto levels = hn::BitCast(Words(), hn::LoadU(Bytes(), rows[tap] + at));
-        even = hn::Add(even, hn::MulHigh(hn::ShiftLeft<8>(levels), own[tap]));
-        odd = hn::Add(odd, hn::MulHigh(hn::And(levels, upper), own[tap]));
+        const auto levels = hn::LoadU(Bytes(), rows[tap] + at);
+        const auto first = hn::BitCast(Words(), hn::InterleaveLower(Bytes(), zero, levels));
+        const auto second = hn::BitCast(Words(), hn::InterleaveUpper(Bytes(), zero, levels));
+        low = hn::Add(low, hn::MulHigh(first, own[tap]));
+        high = hn::Add(high, hn::MulHigh(second, own[tap]));
       }
-      store_in_turn(Words(), even, odd, out + at);
+      store_in_turn(Words(), low, high, out + at);
     }
     return;
   }
