@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "image/simd-inl.hpp"
+#include "image/jpeg_colors-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace ssd::HWY_NAMESPACE {
@@ -181,37 +181,23 @@ HWY_INLINE void samples_of_blocks(const std::int16_t* rows, const QuantisationSt
   for (auto& column : columns) column = hn::Min(hn::Max(column, least), most);
 }
 
-// value * kFactor / 65536, rounded: twice the value keeps a bit for the rounding.
-template <std::int16_t kFactor>
-HWY_INLINE ShortVector rounded_product(ShortVector value) {
-  const ShortVector twice = hn::MulHigh(hn::Add(value, value), hn::Set(Shorts(), kFactor));
-  return hn::ShiftRight<1>(hn::Add(twice, hn::Set(Shorts(), std::int16_t{1})));
-}
-
 HWY_INLINE ShortVector clamped(ShortVector level) {
   return hn::Min(hn::Max(level, hn::Zero(Shorts())), hn::Set(Shorts(), std::int16_t{255}));
 }
 
-// Eight rows of eight R G B pixels of each block, from the columns of Y, Cb and Cr minus 128: JFIF 1.02, with
-// 16 bits behind the point. blocks: their upper left pixels.
+// Eight rows of eight R G B pixels of each block, from the columns of Y, Cb and Cr minus 128. blocks: their
+// upper left pixels.
 HWY_INLINE void write_pixels(const ShortVector (&y)[kBlockSide], const ShortVector (&cb)[kBlockSide],
                              const ShortVector (&cr)[kBlockSide], std::uint8_t* const* blocks,
                              std::size_t row_bytes) {
-  constexpr auto whole = [](double value) { return static_cast<std::int32_t>(value * 65536 + 0.5); };
-  constexpr std::int32_t kOne = 65536;
   // Two words of R G and B 0 for each pixel; of each four rows a vector for each column.
   ShortVector upper[kBlockSide], lower[kBlockSide];
   for (std::size_t i = 0; i < kBlockSide; ++i) {
-    const ShortVector luma = hn::Add(y[i], hn::Set(Shorts(), std::int16_t{128})), blue = cb[i], red = cr[i];
-    const ShortVector r = clamped(hn::Add(hn::Add(luma, red), rounded_product<whole(1.40200) - kOne>(red)));
-    const ShortVector b = clamped(
-        hn::Add(hn::Add(luma, hn::Add(blue, blue)), rounded_product<whole(1.77200) - 2 * kOne>(blue)));
-    const Halves half{hn::Set(Ints(), kOne / 2), hn::Set(Ints(), kOne / 2)};
-    const Halves both = weighted<-whole(0.34414), kOne - whole(0.71414)>(pair_of(blue, red)) + half;
-    const ShortVector g = clamped(hn::Add(hn::Sub(luma, red), lowered<16>(both)));
-    const ShortVector red_green = hn::Or(r, hn::ShiftLeft<8>(g));
-    upper[i] = hn::InterleaveLower(Shorts(), red_green, b);
-    lower[i] = hn::InterleaveUpper(Shorts(), red_green, b);
+    const auto rgb = rgb_of(Shorts(), hn::Add(y[i], hn::Set(Shorts(), std::int16_t{128})), cb[i], cr[i]);
+    const ShortVector red_green = hn::Or(clamped(rgb.red), hn::ShiftLeft<8>(clamped(rgb.green)));
+    const ShortVector blue = clamped(rgb.blue);
+    upper[i] = hn::InterleaveLower(Shorts(), red_green, blue);
+    lower[i] = hn::InterleaveUpper(Shorts(), red_green, blue);
   }
   alignas(16) static constexpr std::uint8_t kWithoutFourth[16] = {0,  1,  2,  4,  5, 6, 8,  9,
                                                                   10, 12, 13, 14, 3, 7, 11, 15};
@@ -230,8 +216,14 @@ HWY_INLINE void write_pixels(const ShortVector (&y)[kBlockSide], const ShortVect
   }
 }
 
-bool write_all_mcus(const std::int16_t* pairs, const std::uint8_t* last,
-                    const std::array<QuantisationSteps, kSegmentComponents>& steps, int count,
+// Beyond, libjpeg-turbo's shortcut for columns without other coefficients differs from its transform.
+HWY_INLINE bool are_small(const Extremes& first_rows) {
+  const auto limit = hn::Set(Shorts(), std::int16_t{8191});
+  return hn::AllFalse(Shorts(),
+                      hn::Or(hn::Gt(first_rows.most, limit), hn::Lt(first_rows.least, hn::Neg(limit))));
+}
+
+bool write_all_mcus(const std::int16_t* pairs, const std::uint8_t* last, const SegmentSteps& steps, int count,
                     std::uint8_t* first, std::uint8_t* second, std::size_t row_bytes) {
   Extremes first_rows{hn::Zero(Shorts()), hn::Zero(Shorts())};
   for (int mcu = 0; mcu < count; ++mcu) {
@@ -249,20 +241,48 @@ bool write_all_mcus(const std::int16_t* pairs, const std::uint8_t* last,
     first += kBlockSide * 3;
     second += kBlockSide * 3;
   }
-  // Beyond, libjpeg-turbo's shortcut for columns without other coefficients differs from its transform.
-  const auto limit = hn::Set(Shorts(), std::int16_t{8191});
-  return hn::AllFalse(Shorts(),
-                      hn::Or(hn::Gt(first_rows.most, limit), hn::Lt(first_rows.least, hn::Neg(limit))));
+  return are_small(first_rows);
+}
+
+bool write_all_levels(const std::int16_t* pairs, const std::uint8_t* last, const SegmentSteps& steps,
+                      const McuLayout& layout, std::size_t count,
+                      const std::array<LevelRows, kSegmentComponents>& components) {
+  alignas(16) static constexpr std::uint8_t kLowerBytes[16] = {0, 2, 4, 6, 8, 10, 12, 14};
+  const auto lower_bytes = hn::LoadDup128(Bytes(), kLowerBytes);
+  const auto middle = hn::Set(Shorts(), std::int16_t{128});
+  Extremes first_rows{hn::Zero(Shorts()), hn::Zero(Shorts())};
+  for (std::size_t mcu = 0; mcu < count; ++mcu) {
+    for (std::size_t i = 0; i < layout.block_count; ++i, pairs += kBlockPairSize, ++last) {
+      const McuBlock& place = layout.blocks[i];
+      const LevelRows& rows = components[place.component];
+      const std::size_t at =
+          mcu * rows.mcu_width + place.y * kBlockSide * rows.row_bytes + place.x * kBlockSide;
+      std::uint8_t* blocks[] = {rows.first + at, rows.second + at};
+      for (std::size_t block = 0; block < 2; block += kBlocksInVector) {
+        ShortVector v[kBlockSide];
+        samples_of_blocks(pairs + block * kBlockSide, steps[place.component], *last, v, first_rows);
+        transpose(v);
+        for (std::size_t row = 0; row < kBlockSide; ++row) {
+          const auto levels =
+              hn::TableLookupBytes(hn::BitCast(Bytes(), hn::Add(v[row], middle)), lower_bytes);
+          store_lower_halves(Bytes(), levels, blocks[block] + row * rows.row_bytes,
+                             blocks[block + kBlocksInVector - 1] + row * rows.row_bytes);
+        }
+      }
+    }
+  }
+  return are_small(first_rows);
 }
 
 // No vectors; but shifts by a variable count are faster where the unit has BMI2.
 bool read_all_mcus(const std::uint8_t* bytes, std::size_t byte_count, bool is_whole,
-                   const std::array<ComponentTables, kSegmentComponents>& tables, std::size_t mcu_count,
+                   const SegmentTables& tables, const McuLayout& layout, std::size_t mcu_count,
                    std::int16_t* side, std::uint8_t* last) {
   SegmentBits in{bytes};
   std::array<int, kSegmentComponents> predictions{};
   for (std::size_t mcu = 0; mcu < mcu_count; ++mcu) {
-    for (std::size_t c = 0; c < kSegmentComponents; ++c) {
+    for (std::size_t i = 0; i < layout.block_count; ++i) {
+      const std::size_t c = layout.blocks[i].component;
       const int place = read_block(in, tables[c], predictions[c], side);
       if (place < 0 || in.at > bytes + byte_count + sizeof in.bits) return false;
       *last = std::max(*last, static_cast<std::uint8_t>(place));
@@ -283,17 +303,23 @@ namespace ssd {
 
 HWY_EXPORT(read_all_mcus);
 HWY_EXPORT(write_all_mcus);
+HWY_EXPORT(write_all_levels);
 
-bool read_mcus(const std::uint8_t* bytes, std::size_t byte_count, bool is_whole,
-               const std::array<ComponentTables, kSegmentComponents>& tables, std::size_t mcu_count,
-               std::int16_t* side, std::uint8_t* last) {
-  return HWY_DYNAMIC_DISPATCH(read_all_mcus)(bytes, byte_count, is_whole, tables, mcu_count, side, last);
+bool read_mcus(const std::uint8_t* bytes, std::size_t byte_count, bool is_whole, const SegmentTables& tables,
+               const McuLayout& layout, std::size_t mcu_count, std::int16_t* side, std::uint8_t* last) {
+  return HWY_DYNAMIC_DISPATCH(read_all_mcus)(bytes, byte_count, is_whole, tables, layout, mcu_count, side,
+                                             last);
 }
 
-bool write_mcus(const std::int16_t* pairs, const std::uint8_t* last,
-                const std::array<QuantisationSteps, kSegmentComponents>& steps, int count,
+bool write_mcus(const std::int16_t* pairs, const std::uint8_t* last, const SegmentSteps& steps, int count,
                 std::uint8_t* first, std::uint8_t* second, std::size_t row_bytes) {
   return HWY_DYNAMIC_DISPATCH(write_all_mcus)(pairs, last, steps, count, first, second, row_bytes);
+}
+
+bool write_levels(const std::int16_t* pairs, const std::uint8_t* last, const SegmentSteps& steps,
+                  const McuLayout& layout, std::size_t count,
+                  const std::array<LevelRows, kSegmentComponents>& components) {
+  return HWY_DYNAMIC_DISPATCH(write_all_levels)(pairs, last, steps, layout, count, components);
 }
 
 }  // namespace ssd

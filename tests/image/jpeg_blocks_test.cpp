@@ -54,14 +54,12 @@ std::array<std::int64_t, kBlockSize> levels_of(const std::int16_t* side, const Q
   return block;
 }
 
-using Steps = std::array<QuantisationSteps, kSegmentComponents>;
-
 struct Pixels {
   std::vector<std::uint8_t> first, second;  // of the two rows of MCUs
   bool operator==(const Pixels&) const = default;
 };
 
-Pixels by_definition(const std::vector<std::int16_t>& pairs, const Steps& steps, std::size_t mcus) {
+Pixels by_definition(const std::vector<std::int16_t>& pairs, const SegmentSteps& steps, std::size_t mcus) {
   Pixels pixels;
   for (std::size_t half = 0; half < 2; ++half) {
     auto& out = half == 0 ? pixels.first : pixels.second;
@@ -90,7 +88,7 @@ Pixels by_definition(const std::vector<std::int16_t>& pairs, const Steps& steps,
 
 // Nothing where write_mcus leaves the blocks to libjpeg.
 Pixels written(const std::vector<std::int16_t>& pairs, const std::vector<std::uint8_t>& last,
-               const Steps& steps, std::size_t mcus) {
+               const SegmentSteps& steps, std::size_t mcus) {
   const std::size_t row_bytes = mcus * 24 + kBytesBehindRow;
   std::vector<std::uint8_t> out(16 * row_bytes);
   if (!write_mcus(pairs.data(), last.data(), steps, static_cast<int>(mcus), out.data(),
@@ -135,7 +133,7 @@ TEST(WriteMcus, is_its_definition_on_every_vector_unit) {
       const std::size_t mcus = 1 + random.below(5);
       const int most = round % 4 == 0 ? 2047 : 60;
       const auto blocks = draw_blocks(random, mcus, most, round % 2 == 0 ? 10 : 64);
-      Steps steps;
+      SegmentSteps steps;
       for (auto& component : steps) {
         for (auto& step : component)
           step = static_cast<std::uint16_t>(1 + random.below(round % 4 == 0 ? 4 : 30));
@@ -148,7 +146,7 @@ TEST(WriteMcus, is_its_definition_on_every_vector_unit) {
 
 TEST(WriteMcus, leaves_larger_averages_to_libjpeg) {
   test::on_each_simd_target([] {
-    Steps steps;
+    SegmentSteps steps;
     for (auto& component : steps) component.fill(1);
     for (const std::size_t place : {0, 7, 8, 15}) {  // the first row of both blocks of a pair
       for (const int value : {8191, 8192, -8191, -8192}) {

@@ -1,10 +1,6 @@
 // Small sets of shards for tests: pictures made here, encoded, and written by the shard writer.
 #pragma once
 
-#include <jpeglib.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -17,38 +13,9 @@
 #include "record/manifest.hpp"
 #include "record/set_folder.hpp"
 #include "record/shard_writer.hpp"
+#include "support/encode_jpeg.hpp"
 
 namespace ssd::test {
-
-// Baseline JPEG, 4:4:4, best quality.
-inline std::vector<std::byte> encode_jpeg(const RgbImage& image) {
-  jpeg_compress_struct compress{};
-  jpeg_error_mgr errors{};
-  compress.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&compress);
-  unsigned char* bytes = nullptr;
-  unsigned long count = 0;
-  jpeg_mem_dest(&compress, &bytes, &count);
-  compress.image_width = static_cast<JDIMENSION>(image.width);
-  compress.image_height = static_cast<JDIMENSION>(image.height);
-  compress.input_components = 3;
-  compress.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&compress);
-  jpeg_set_quality(&compress, 100, TRUE);
-  for (int i = 0; i < 3; ++i) compress.comp_info[i].h_samp_factor = compress.comp_info[i].v_samp_factor = 1;
-  jpeg_start_compress(&compress, TRUE);
-  while (compress.next_scanline < compress.image_height) {
-    auto* row =
-        const_cast<JSAMPROW>(&image.pixels[std::size_t{compress.next_scanline} * compress.image_width * 3]);
-    jpeg_write_scanlines(&compress, &row, 1);
-  }
-  jpeg_finish_compress(&compress);
-  jpeg_destroy_compress(&compress);
-  const auto* first = reinterpret_cast<const std::byte*>(bytes);
-  std::vector<std::byte> result(first, first + count);
-  std::free(bytes);
-  return result;
-}
 
 struct TinyRecord {
   RecordToWrite record;
