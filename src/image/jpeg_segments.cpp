@@ -172,6 +172,7 @@ void SegmentDecoder::color_rows(const Part& part, const PixelRect& rect, std::ui
   const int chroma_left = part.first_column * kBlockSide, chroma_top = part.first_row * kBlockSide;
   const int chroma_columns = (headers_.width + scale_.horizontal - 1) / scale_.horizontal;
   const int chroma_rows = (headers_.height + scale_.vertical - 1) / scale_.vertical;
+  const int chroma_right = std::min(part.end_column * kBlockSide, chroma_columns);
   // The columns of chroma whose pixels are wanted.
   const int first = rect.left / scale_.horizontal, end = (rect.right - 1) / scale_.horizontal + 1;
   const auto skipped = static_cast<std::size_t>(rect.left - first * scale_.horizontal);
@@ -191,8 +192,8 @@ void SegmentDecoder::color_rows(const Part& part, const PixelRect& rect, std::ui
       const std::size_t pixels = static_cast<std::size_t>(end - first) * 2;
       upsamplers_[c].widen(plane.row(static_cast<std::size_t>(near - chroma_top)),
                            plane.row(static_cast<std::size_t>(far - chroma_top)), scale_, is_lower,
-                           static_cast<std::size_t>(chroma_left), static_cast<std::size_t>(first),
-                           static_cast<std::size_t>(end - first), static_cast<std::size_t>(chroma_columns),
+                           static_cast<std::size_t>(chroma_left), static_cast<std::size_t>(chroma_right),
+                           static_cast<std::size_t>(first), static_cast<std::size_t>(end - first),
                            grown(chroma_[c], pixels + 2 * kLevelSlack));
     }
     color_row(luma, chroma_[0].data() + skipped, chroma_[1].data() + skipped, width, out);

@@ -94,10 +94,10 @@ HWY_EXPORT(color_levels);
 HWY_EXPORT(gray_levels);
 
 void ChromaUpsampler::widen(const std::uint8_t* near, const std::uint8_t* far, const ChromaScale& scale,
-                            bool is_lower, std::size_t begin, std::size_t first, std::size_t count,
-                            std::size_t picture_columns, std::uint8_t* out) {
-  const bool has_left = scale.horizontal == 2 && first > 0;
-  const bool has_right = scale.horizontal == 2 && first + count < picture_columns;
+                            bool is_lower, std::size_t begin, std::size_t end, std::size_t first,
+                            std::size_t count, std::uint8_t* out) {
+  const bool has_left = scale.horizontal == 2 && first > begin;
+  const bool has_right = scale.horizontal == 2 && first + count < end;
   const std::size_t from = first - begin - (has_left ? 1 : 0);
   const std::size_t neighbours = (has_left ? 1 : 0) + (has_right ? 1 : 0);
   // One value in front of the first and one behind the last.

@@ -23,12 +23,11 @@ class ChromaUpsampler {
  public:
   // Levels of columns [first, first + count) of chroma become those of the pixels from first * horizontal on,
   // in `out`. near, far: the row of chroma that the row of pixels lies in, and the one beside it on the row's
-  // own side (the same where the picture ends); both begin with the picture's column `begin` and reach one
-  // column beyond the ones asked for, but for the picture's edges. is_lower: of two rows of pixels in a row
-  // of chroma the lower one. picture_columns: of chroma.
+  // own side (the same where the picture ends); both hold the picture's columns [begin, end). is_lower: of
+  // two rows of pixels in a row of chroma the lower one. A pixel at an end of [begin, end) is right where the
+  // picture ends there, or where its level lies on the other side.
   void widen(const std::uint8_t* near, const std::uint8_t* far, const ChromaScale& scale, bool is_lower,
-             std::size_t begin, std::size_t first, std::size_t count, std::size_t picture_columns,
-             std::uint8_t* out);
+             std::size_t begin, std::size_t end, std::size_t first, std::size_t count, std::uint8_t* out);
 
  private:
   std::vector<std::uint16_t> sums_;
