@@ -145,9 +145,6 @@ TEST_F(ShardFile, a_picture_may_end_with_the_data_and_no_byte_later) {
 
 TEST_F(ShardFile, a_picture_is_there_unless_it_is_bad_and_has_a_size_and_an_orientation) {
   const auto id = data.image_ids[1];
-  const auto of_second = [&](const std::function<void(ShardData&)>& change) {
-    return validate_error(change);
-  };
   EXPECT_EQ(validate_error([](ShardData& d) { d.image_flags[1] |= kImageBad; }),
             fmt::format("image {}: no picture", id));
   EXPECT_EQ(validate_error([](ShardData& d) { d.jpeg_bytes[1] = 0; }),

@@ -226,7 +226,7 @@ TEST_F(StagingTest, a_copy_that_reads_back_otherwise_is_refused) {
 }
 
 TEST_F(StagingTest,
-       every_copy_is_synced_and_read_from_the_disk_before_it_takes_its_name_and_manifests_are_last) {
+       every_copy_is_synced_and_read_back_before_it_takes_its_name_and_manifests_are_last) {
   const auto folder = stage().folder;
   fs::remove_all(folder);
   const test::DiskCalls calls(folder);
@@ -234,14 +234,14 @@ TEST_F(StagingTest,
   std::vector<std::string> expected;
   for (const std::string& name :
        {first, std::string("train-00001-of-00003.h5"), last, std::string("val-00000-of-00001.h5")}) {
-    const auto temporary = "." + name + ".tmp";
-    expected.insert(expected.end(), {"write " + temporary, "fsync " + temporary, "forget " + temporary,
-                                     "fsync " + temporary, "rename " + temporary + " " + name, "fsync ."});
+    const auto unfinished = "." + name + ".tmp";
+    expected.insert(expected.end(), {"write " + unfinished, "fsync " + unfinished, "forget " + unfinished,
+                                     "fsync " + unfinished, "rename " + unfinished + " " + name, "fsync ."});
   }
   for (const std::string name : {"train.manifest.json", "val.manifest.json"}) {
-    const auto temporary = "." + name + ".tmp";
-    expected.insert(expected.end(), {"write " + temporary, "fsync " + temporary, "fsync " + temporary,
-                                     "rename " + temporary + " " + name, "fsync ."});
+    const auto unfinished = "." + name + ".tmp";
+    expected.insert(expected.end(), {"write " + unfinished, "fsync " + unfinished, "fsync " + unfinished,
+                                     "rename " + unfinished + " " + name, "fsync ."});
   }
   EXPECT_EQ(calls.lines(), expected);
 }
