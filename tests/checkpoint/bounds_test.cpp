@@ -174,7 +174,7 @@ TEST(TensorView, reaches_to_the_last_element_of_its_storage_and_no_further) {
        {View{6, 0, {6}, {1}}, View{6, 0, {2, 3}, {3, 1}}, View{6, 0, {3, 2}, {1, 3}},
         View{7, 1, {2, 3}, {3, 1}}, View{6, 1, {3}, {2}}, View{6, 5, {}, {}}, View{6, 5, {1, 1}, {100, 100}},
         View{6, 5, {9}, {0}}, View{6, 6, {0}, {1}}, View{6, 6, {4, 0}, {1, 1}}}) {
-    SCOPED_TRACE(tensor_of(needs, offset, shape, strides));
+    SCOPED_TRACE(fmt::format("{} elements from {} in {} dimensions", needs, offset, shape.size()));
     EXPECT_EQ(refusal_of(tensor_of(needs, offset, shape, strides)), "(nothing was thrown)");
     EXPECT_EQ(refusal_of(tensor_of(needs - 1, offset, shape, strides)),
               fmt::format("a tensor reaches to element {} of a storage of {}", needs, needs - 1));

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <set>
+#include <thread>
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/checkpoint_saver.hpp"
@@ -159,6 +160,28 @@ TEST_F(Saver, gives_up_after_its_tries_and_what_is_there_stays) {
   EXPECT_TRUE(save(saver, "epoch_2.pt"));  // and the next one goes well
 }
 
+// A pause of an hour before the next try: neither who waits nor the saver's end keeps to it.
+TEST_F(Saver, whoever_waits_is_not_kept_and_its_end_gives_up) {
+  fs::create_directories(folder / "epoch_0.pt");
+  CheckpointSaver waited_for({folder, 0, 2, 3600});
+  EXPECT_FALSE(save(waited_for, "epoch_0.pt"));
+  CheckpointSaver ended({folder, 0, 2, 3600});
+  ended.start("epoch_0.pt", [] { return state(0); });
+}
+
+TEST_F(Saver, a_save_begins_when_the_one_before_is_written) {
+  CheckpointSaver saver(options());
+  saver.start("epoch_0.pt", [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return state(0);
+  });
+  EXPECT_TRUE(saver.is_busy());
+  saver.start("epoch_1.pt", [] { return state(1); });
+  EXPECT_TRUE(fs::exists(folder / "epoch_0.pt"));
+  EXPECT_TRUE(saver.wait());
+  EXPECT_EQ(read_checkpoint_file(folder / "epoch_1.pt").at("number").integer(), 1);
+}
+
 TEST_F(Saver, a_state_that_cannot_be_made_is_not_written) {
   CheckpointSaver saver(options());
   int times = 0;
@@ -206,7 +229,9 @@ TEST_F(WholeCheckpoint, is_the_one_that_latest_names_or_else_the_newest) {
 TEST_F(WholeCheckpoint, is_looked_for_among_older_ones_where_the_newest_is_damaged) {
   damage("epoch_2.pt");
   EXPECT_EQ(found(), "epoch_1.pt");
-  damage("epoch_1.pt");
+  const auto time = fs::last_write_time(folder / "epoch_1.pt");
+  write_checkpoint_file(folder / "epoch_1.pt", Dict());  // whole, but not one of training
+  fs::last_write_time(folder / "epoch_1.pt", time);
   EXPECT_EQ(found(), "epoch_0.pt");
   damage("epoch_0.pt");
   EXPECT_THAT(message_of<Error>([&] { found(); }),

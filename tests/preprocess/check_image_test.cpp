@@ -88,6 +88,19 @@ class ChangingImage : public testing::Test {
   ShardData data;
 };
 
+TEST_F(ChangingImage, is_told_from_another_by_its_size_and_all_of_its_digest) {
+  for (const int changed : {0, 1, 2}) {
+    auto other = data;
+    other.source_bytes[0] += changed == 0;
+    other.source_digests[0][0] ^= changed == 1;
+    other.source_digests[0][1] ^= changed == 2;
+    EXPECT_FALSE(is_source_of(other, 0, path)) << changed;
+  }
+  EXPECT_TRUE(is_source_of(data, 0, path));
+  fs::remove(path);
+  EXPECT_FALSE(is_source_of(data, 0, path));
+}
+
 TEST_F(ChangingImage, that_grows_is_noticed) {
   expect_noticed(nullptr, [&](int) { append_byte(); });
 }
