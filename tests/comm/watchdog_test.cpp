@@ -88,13 +88,13 @@ TEST(Watchdog, names_the_rank_that_is_stopped) {
 
 TEST(Watchdog, leaves_ranks_alone_that_work_for_longer_and_one_that_has_ended) {
   {
-    Job job(2, 1, "work");
-    sleep_seconds(2);
+    Job job(2, 2, "work");
+    sleep_seconds(3);
     job.expect_it_ends_well();
   }
   for (const int rank : {0, 1}) {
-    Job job(2, 1, "leave", rank);
-    sleep_seconds(2);
+    Job job(2, 2, "leave", rank);
+    sleep_seconds(3);
     job.expect_it_ends_well();
   }
 }
@@ -102,6 +102,7 @@ TEST(Watchdog, leaves_ranks_alone_that_work_for_longer_and_one_that_has_ended) {
 // Longer than the deadline; what the process spends in the phase besides is a small part of it.
 TEST(Watchdog, time_in_which_the_process_is_stopped_does_not_count_as_hanging) {
   Job job(0, 3, "hang");
+  sleep_seconds(.5);  // the phase has begun
   job.signal(0, SIGSTOP);
   sleep_seconds(4);
   job.signal(0, SIGCONT);
