@@ -177,11 +177,14 @@ class SetVerifier {
     std::set<std::int64_t> left_out_ids;
     for (const auto& entry : more_.value("left_out", nlohmann::json::array()))
       left_out_ids.insert(entry.at("image_id").get<std::int64_t>());
-    for (const auto place : plan_.images) {
-      const auto id = images[place].id.value();
-      if (times[place] == (left_out_ids.contains(id) ? 0 : 1)) continue;
-      findings.add("images that are not once in the set",
-                   fmt::format("image {}: {} times", id, times[place]));
+    std::vector<int> expected(images.size());  // 0 for an image that --limit leaves out, too
+    for (const auto place : plan_.images)
+      expected[place] = left_out_ids.contains(images[place].id.value()) ? 0 : 1;
+    for (std::size_t place = 0; place < images.size(); ++place) {
+      if (times[place] != expected[place])
+        findings.add("images that are not as often in the set as they should be",
+                     fmt::format("image {}: {} times, not {}", images[place].id.value(), times[place],
+                                 expected[place]));
     }
   }
 

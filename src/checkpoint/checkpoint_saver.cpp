@@ -156,11 +156,11 @@ bool CheckpointSaver::pause(double seconds) {
 }
 
 void CheckpointSaver::remove_older(const std::string& newest) {
-  int kept = 0;
+  int kept = 1;  // the newest, whatever its time says: clocks are set back
   for (const auto& [path, time] : saved_files(options_.folder)) {
     const auto name = path.filename().string();
-    const bool is_superseded = is_iteration_file(name) && name != newest;
-    if (!is_superseded && (options_.keep == 0 || ++kept <= options_.keep)) continue;
+    if (name == newest) continue;
+    if (!is_iteration_file(name) && (options_.keep == 0 || ++kept <= options_.keep)) continue;
     std::error_code failure;
     if (!fs::remove(path, failure) && failure)
       log_warning("cannot remove '{}': {}", path.string(), failure.message());

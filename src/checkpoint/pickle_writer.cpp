@@ -27,8 +27,8 @@ class PickleWriter {
   std::string& out() { return written_.bytes; }
   void put(Opcode opcode) { out().push_back(static_cast<char>(opcode)); }
 
+  // depth: the number of containers around it.
   void put_value(const Value& value, int depth) {
-    SSD_EXPECT(depth <= kMaxDepth);
     if (value.is_none()) return put(Opcode::none);
     if (const auto* flag = value.get_if<bool>()) return put(*flag ? Opcode::new_true : Opcode::new_false);
     if (const auto* number = value.get_if<std::int64_t>()) return put_integer(*number);
@@ -36,10 +36,11 @@ class PickleWriter {
     if (const auto* text = value.get_if<std::string>()) return put_text(*text);
     if (const auto* bytes = value.get_if<Bytes>()) return put_bytes(*bytes);
     if (const auto* number = value.get_if<BigInteger>()) return put_long(number->little_endian);
+    if (const auto* tensor = value.get_if<TensorValue>()) return put_tensor(*tensor);
+    SSD_EXPECT(depth < kMaxDepth);
     if (const auto* list = value.get_if<List>()) return put_list(*list, depth);
     if (const auto* tuple = value.get_if<Tuple>()) return put_tuple(*tuple, depth);
-    if (const auto* dict = value.get_if<Dict>()) return put_dict(*dict, depth);
-    put_tensor(*value.get_if<TensorValue>());
+    put_dict(*value.get_if<Dict>(), depth);
   }
 
   void put_integer(std::int64_t number) {

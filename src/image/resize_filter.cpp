@@ -5,7 +5,8 @@
 namespace ssd {
 
 // A triangle of half width max(scale, 1) around each output pixel's centre, cut at the edges and normalised.
-// Running sums are rounded, not single weights, so that the weights add up exactly.
+// Running sums are rounded, not single weights, so that the weights add up exactly; pixels are within the
+// promised level either way.
 void ResizeFilter::make(int source_pixels, int output_pixels) {
   const double scale = static_cast<double>(source_pixels) / output_pixels;
   const double support = std::max(scale, 1.0), slope = 1 / support;
@@ -16,7 +17,8 @@ void ResizeFilter::make(int source_pixels, int output_pixels) {
   for (int out = 0; out < output_pixels; ++out, out_weights += tap_count) {
     const double centre = (out + 0.5) * scale;
     const int end = std::min(static_cast<int>(centre + support + 0.5), source_pixels);
-    // Where the triangle ends on pixels' centres rounding may count both: no more than has weight.
+    // Where the triangle ends on pixels' centres rounding may count both: no more than has weight. Seen with
+    // no filter yet; it keeps the writes below within the row of weights.
     const int begin = std::max({static_cast<int>(centre - support + 0.5), 0, end - tap_count});
     const auto triangle = [&](int pixel) {
       return std::max(1 - std::abs(pixel + 0.5 - centre) * slope, 0.0);

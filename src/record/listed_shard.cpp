@@ -44,6 +44,12 @@ ShardOnDisk read_listed_shard(const fs::path& folder, const Manifest& manifest, 
       shard.digest.hex() == expected.content_digest,
       "shard '{}': its content is not what the manifest says; copy both again or run ssd_preprocess again",
       path.string());
+  const auto image_count = shard.data.image_ids.size(), annotation_count = shard.data.annotation_ids.size();
+  SSD_VALIDATE(
+      image_count == expected.image_count && annotation_count == expected.annotation_count,
+      "shard '{}': {} images and {} annotations, the manifest says {} and {}; copy both again or run "
+      "ssd_preprocess again",
+      path.string(), image_count, annotation_count, expected.image_count, expected.annotation_count);
   return shard;
 }
 

@@ -147,8 +147,11 @@ TEST(WriteCheckpoint, contracts_are_kept) {
   Value deep = List{};
   for (int i = 0; i < kMaxDepth - 1; ++i) deep = List{{deep}};
   EXPECT_EQ(text_of_value(round_trip(deep)), text_of_value(deep));
-  deep = List{{List{{deep}}}};
+  deep = List{{deep}};  // one more than is read again
   EXPECT_THROW(write_pickle(deep), ContractError);
+  Value number = 1;
+  for (int i = 0; i < kMaxDepth; ++i) number = Tuple{{number}};
+  EXPECT_EQ(text_of_value(round_trip(number)), text_of_value(number));
   EXPECT_THROW(make_tensor(DType::float32, {2}, std::vector<std::byte>(7)), ContractError);
   auto floats = make_tensor(DType::float32, {2}, std::vector<std::byte>(8));
   auto integers = floats;

@@ -44,6 +44,35 @@ TEST(FindStuckRank, a_silent_one_comes_first) {
             "rank 1 on n1 has given no sign of life for 11 s; when last heard of it was computing a step");
 }
 
+TEST(FindStuckRank, nobody_is_to_blame_at_the_deadline_itself) {
+  const double later = kDeadline + 1e-9;
+  EXPECT_EQ(stuck({rank_with(0, "saving", kDeadline)}), "");
+  EXPECT_EQ(stuck({rank_with(0, "saving", later)}), "rank 0 on n0 has been saving for 10 s");
+  EXPECT_EQ(stuck({rank_with(0, "saving", kDeadline, true)}), "");
+  EXPECT_EQ(stuck({rank_with(0, "saving", later, true)}),
+            "all ranks have been waiting for each other for 10 s: rank 0 on n0 while saving and all others "
+            "likewise");
+  EXPECT_EQ(stuck({rank_with(0, "saving", 0, false, kDeadline)}), "");
+  EXPECT_EQ(stuck({rank_with(0, "saving", 0, false, later)}),
+            "rank 0 on n0 has given no sign of life for 10 s; when last heard of it was saving");
+}
+
+TEST(FindStuckRank, of_several_alike_the_first_is_named) {
+  EXPECT_EQ(stuck({rank_with(0, "saving", 1), rank_with(1, "saving", 11), rank_with(2, "reading", 11)}),
+            "rank 1 on n1 has been saving for 11 s");
+  EXPECT_EQ(stuck({rank_with(0, "saving", 1), rank_with(1, "saving", 0, false, 11),
+                   rank_with(2, "reading", 0, false, 500)}),
+            "rank 1 on n1 has given no sign of life for 11 s; when last heard of it was saving");
+}
+
+TEST(FindSilentRank, looks_at_silence_alone) {
+  const std::vector ranks{rank_with(0, "saving", 500), rank_with(1, "training", 500, true)};
+  EXPECT_EQ(find_silent_rank(ranks, kDeadline), std::nullopt);
+  const std::vector silent{rank_with(0, "saving", 0, true, 11)};
+  EXPECT_EQ(find_silent_rank(silent, kDeadline),
+            "rank 0 on n0 has given no sign of life for 11 s; when last heard of it was saving");
+}
+
 TEST(FindStuckRank, all_that_wait_for_each_other_are_told_apart) {
   EXPECT_EQ(
       stuck({rank_with(0, "evaluating", 11, true), rank_with(1, "evaluating", 12, true)}),
@@ -65,6 +94,23 @@ TEST(FindStuckRank, one_that_has_ended_may_be_silent_but_leaves_others_waiting) 
       "all ranks have been waiting for each other for 11 s: rank 0 on n0 while training, rank 1 on n1 has "
       "ended");
   EXPECT_EQ(stuck({ended(0), silent}), "");
+  EXPECT_EQ(find_silent_rank(std::vector{silent}, kDeadline), std::nullopt);
+}
+
+// Its last sign may tell of a phase that had been going on for long.
+TEST(FindStuckRank, one_that_has_ended_is_never_stuck_itself) {
+  for (const bool waits : {false, true}) {
+    auto last = rank_with(1, "saving", 500, waits);
+    last.sign.is_last = true;
+    EXPECT_EQ(stuck({rank_with(0, "training", 5), last}), "");
+    EXPECT_EQ(stuck({rank_with(0, "training", 5, true), last}), "");
+    EXPECT_EQ(stuck({rank_with(0, "training", 11), last}), "rank 0 on n0 has been training for 11 s");
+    EXPECT_EQ(stuck({last}), "");
+    EXPECT_EQ(
+        stuck({last, rank_with(2, "training", 12, true)}),
+        "all ranks have been waiting for each other for 12 s: rank 2 on n2 while training, rank 1 on n1 "
+        "has ended");
+  }
 }
 
 TEST(LifeSign, a_long_phase_is_cut) {

@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -50,11 +52,58 @@ TEST(RandomStream, differs_by_seed_purpose_epoch_and_id_and_repeats_otherwise) {
     return RandomStream(seed, purpose, epoch, id).next_u32();
   };
   using enum RandomPurpose;
-  const std::set<std::uint32_t> values{first(1, test, 0, 0),         first(2, test, 0, 0),
-                                       first(1, augmentation, 0, 0), first(1, test, 1, 0),
-                                       first(1, test, 0, 1),         first(1, test, 0, 1ULL << 32)};
-  EXPECT_EQ(values.size(), 6U);
+  const std::set<std::uint32_t> values{first(1, test, 0, 0),
+                                       first(2, test, 0, 0),
+                                       first(1, augmentation, 0, 0),
+                                       first(1, test, 1, 0),
+                                       first(1, test, 0, 1),
+                                       first(1, test, 0, 1ULL << 32),
+                                       first(1 + (1ULL << 32), test, 0, 0)};
+  EXPECT_EQ(values.size(), 7U);
   EXPECT_EQ(first(1, test, 3, 9), first(1, test, 3, 9));
+}
+
+// Where each number comes from: saved runs and packed sets rest on it.
+TEST(RandomStream, is_philox_keyed_by_the_seed_and_counts_blocks) {
+  RandomStream random(0x1122334455667788, RandomPurpose::shard_order, 0xabcdef0, 0x99aabbccddeeff00);
+  for (std::uint32_t block = 0; block < 3; ++block) {
+    const auto words = philox4x32_10({block, 0xddeeff00, 0x99aabbcc, 0x3abcdef0}, {0x55667788, 0x11223344});
+    for (const auto word : words) EXPECT_EQ(random.next_u32(), word);
+  }
+  EXPECT_NO_THROW(RandomStream(1, RandomPurpose::test, (1U << 28) - 1, 0));
+  EXPECT_THROW(RandomStream(1, RandomPurpose::test, 1U << 28, 0), ContractError);
+}
+
+TEST(RandomStream, uniform_takes_53_bits_of_two_words) {
+  RandomStream words(7, RandomPurpose::test, 0, 0), random(7, RandomPurpose::test, 0, 0);
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t high = words.next_u32() >> 5, low = words.next_u32() >> 6;
+    const auto expected = static_cast<double>(high << 26 | low) / 9007199254740992.0;
+    EXPECT_EQ(i % 2 == 0 ? random.uniform() : random.uniform(-2, 6),
+              i % 2 == 0 ? expected : -2 + 8 * expected);
+  }
+}
+
+// A bound at which a quarter of all words has to be rejected: without that every third number comes up
+// twice as often as the others.
+TEST(RandomStream, below_is_fair_where_it_rejects_much) {
+  RandomStream random(7, RandomPurpose::test, 0, 0), words(7, RandomPurpose::test, 0, 0);
+  std::vector<int> counts(3);
+  constexpr std::uint32_t kBound = 3U << 30;
+  for (int i = 0; i < 30000; ++i) {
+    const auto number = random.below(kBound);
+    ASSERT_LT(number, kBound);
+    ++counts[number % 3];
+    // 3 of 4 words are taken: those whose product's lower half is not below 2^32 mod the bound, 2^30.
+    std::uint64_t product = 0;
+    do product = std::uint64_t{words.next_u32()} * kBound;
+    while ((product & 0xffffffff) < (1U << 30));
+    ASSERT_EQ(number, product >> 32);
+  }
+  // 10,000 expected of each, standard deviation 82: five of them.
+  for (const int count : counts) EXPECT_NEAR(count, 10000, 5 * 82);
+  EXPECT_EQ(random.below(1), 0U);
+  EXPECT_THROW(random.below(0), ContractError);
 }
 
 TEST(RandomStream, below_is_fair_and_uniform_stays_inside) {
@@ -80,6 +129,19 @@ TEST(RandomStream, shuffle_keeps_every_element) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(values[static_cast<std::size_t>(i)], i);
 }
 
+TEST(RandomStream, shuffle_gives_every_order_alike) {
+  RandomStream random(7, RandomPurpose::epoch_order, 0, 0);
+  std::map<std::array<int, 3>, int> counts;
+  for (int i = 0; i < 6000; ++i) {
+    std::array<int, 3> values{0, 1, 2};
+    shuffle(std::span<int>(values), random);
+    ++counts[values];
+  }
+  ASSERT_EQ(counts.size(), 6U);
+  // 1,000 expected of each, standard deviation 29: five of them.
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 5 * 29);
+}
+
 TEST(Digest, crc32_and_xxh3_give_the_published_check_values) {
   const std::string_view text = "123456789";
   EXPECT_EQ(crc32(std::as_bytes(std::span(text))), 0xCBF43926U);
@@ -88,6 +150,8 @@ TEST(Digest, crc32_and_xxh3_give_the_published_check_values) {
       0xCBF43926U);
   // XXH3-128 of nothing with seed 0, from the xxHash specification.
   EXPECT_EQ(digest_of({}).hex(), "99aa06d3014798d86001c324468d497f");
+  EXPECT_NE((Digest{1, 2}), (Digest{1, 3}));
+  EXPECT_NE((Digest{1, 2}), (Digest{3, 2}));
   Digester pieces;
   pieces.update(std::as_bytes(std::span(text.substr(0, 4))));
   pieces.update(std::as_bytes(std::span(text.substr(4))));

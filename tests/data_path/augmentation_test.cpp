@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.hpp"
 #include "support/files.hpp"
@@ -183,6 +184,68 @@ TEST(Crop, T1_12_ends_with_a_box_in_the_unit_square_even_for_a_tiny_corner_box) 
     EXPECT_TRUE(0 <= box[0] && box[0] < box[2] && box[2] <= 1 && 0 <= box[1] && box[1] < box[3] &&
                 box[3] <= 1);
   }
+}
+
+// Crops of the whole picture's size: a box's area is its IoU with them, exactly.
+TEST(Crop, needs_an_iou_above_the_minimum_and_not_equal_to_it) {
+  const AugmentationOptions options{.crop_side = {1, 1}, .crop_aspect = {1, 1}};
+  const auto options_seen = [&](const std::vector<BoxLtrb>& boxes) {
+    std::set<CropOption> seen;
+    for (std::uint32_t call = 0; call < 500; ++call) {
+      RandomStream random(1, RandomPurpose::test, call, 0);
+      const auto crop = draw_crop(boxes, options, random);
+      EXPECT_EQ(crop.left, 0);
+      EXPECT_EQ(crop.top, 0);
+      EXPECT_EQ(crop.width, 1);
+      EXPECT_EQ(crop.height, 1);
+      seen.insert(crop.option);
+    }
+    return seen;
+  };
+  using enum CropOption;
+  const std::set<CropOption> up_to_30{whole, iou_above_10, iou_above_30, any};
+  EXPECT_EQ(options_seen({{0, 0, 1, 0.5F}}), up_to_30);
+  const std::set<CropOption> up_to_50{whole, iou_above_10, iou_above_30, iou_above_50, any};
+  EXPECT_EQ(options_seen({{0, 0, 1, std::nextafter(0.5F, 1.0F)}}), up_to_50);
+  // Every box has to have it, and one of them its centre inside.
+  EXPECT_EQ(options_seen({{0, 0, 1, 1}, {0, 0, 1, 0.5F}}), up_to_30);
+  // An IoU of 0 is enough for "any" alone.
+  EXPECT_EQ(options_seen({{0, 0, 1, 1}, {0.5F, 0.5F, 0.5F, 0.5F}}), (std::set<CropOption>{whole, any}));
+}
+
+TEST(Crop, of_the_whole_picture_keeps_every_box_as_it_is) {
+  const std::vector<BoxLtrb> boxes{{0, 0, 1, 1}, {0.25F, 0.5F, 0.5F, 0.75F}, {0.9F, 0.9F, 1, 1}};
+  int seen = 0;
+  for (std::uint32_t call = 0; call < 500; ++call) {
+    RandomStream random(1, RandomPurpose::test, call, 0);
+    const auto crop = draw_crop(boxes, {}, random);
+    if (crop.option != CropOption::whole) continue;
+    ++seen;
+    EXPECT_TRUE(crop.left == 0 && crop.top == 0 && crop.width == 1 && crop.height == 1);
+    SampleBoxes sample{boxes, {1, 2, 3}};
+    crop_boxes(crop, sample);
+    EXPECT_EQ(sample.ltrb, boxes);
+    EXPECT_EQ(sample.labels, (std::vector<std::int32_t>{1, 2, 3}));
+    EXPECT_EQ(pixel_rect(crop, 500, 375), (PixelRect{0, 0, 500, 375}));
+  }
+  EXPECT_GT(seen, 50);
+}
+
+// Only "any" may leave a box outside; the others keep a part of each.
+TEST(Crop, any_alone_may_leave_a_box_wholly_outside) {
+  const std::vector<BoxLtrb> boxes{{0, 0, 0.3F, 0.3F}, {0.7F, 0.7F, 1, 1}};
+  std::map<CropOption, int> outside;
+  for (std::uint32_t call = 0; call < 5000; ++call) {
+    RandomStream random(1, RandomPurpose::test, call, 0);
+    const auto crop = draw_crop(boxes, {}, random);
+    for (const auto& box : boxes) {
+      if (box[2] <= crop.left || crop.left + crop.width <= box[0] || box[3] <= crop.top ||
+          crop.top + crop.height <= box[1])
+        ++outside[crop.option];
+    }
+  }
+  EXPECT_EQ(outside.size(), 1U);
+  EXPECT_GT(outside[CropOption::any], 100);
 }
 
 TEST(Crop, ends_without_any_box) {

@@ -178,6 +178,29 @@ TEST(SegmentDecoder, gives_the_pixels_of_the_whole_picture_for_every_sampling_an
   });
 }
 
+// Bits that fill up a byte may be left at a segment's end; a whole byte is damage, and libjpeg's.
+TEST(SegmentDecoder, leaves_a_segment_with_a_byte_too_many_to_libjpeg) {
+  RgbImage pixels;
+  const auto anew = encoded_anew(kData / "coco_free/train2017/000000000030.jpg", pixels);
+  const auto& offsets = anew.restart_offsets;
+  std::vector<std::uint8_t> buffer;
+  const auto decodes_itself_with = [&](std::size_t segment, std::byte added) {
+    // Before the marker that follows the segment.
+    const auto end = segment + 1 < offsets.size() ? offsets[segment + 1] - 2 : anew.bytes.size() - 2;
+    auto bytes = anew.bytes;
+    bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(end), added);
+    auto shifted = offsets;
+    for (std::size_t i = segment + 1; i < shifted.size(); ++i) ++shifted[i];
+    const PixelRect whole{0, 0, pixels.width, pixels.height};
+    return SegmentDecoder().decode(bytes, shifted, {pixels.width, pixels.height}, whole, buffer).pixels !=
+           nullptr;
+  };
+  for (const std::size_t segment : {std::size_t{0}, offsets.size() / 2, offsets.size() - 1}) {
+    for (const auto added : {std::byte{0x7f}, std::byte{0}})
+      EXPECT_FALSE(decodes_itself_with(segment, added));
+  }
+}
+
 TEST(JpegCropDecoder, refuses_a_picture_of_another_size) {
   RgbImage pixels;
   const auto anew = encoded_anew(kData / "coco_free/train2017/000000000030.jpg", pixels);

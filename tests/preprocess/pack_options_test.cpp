@@ -58,8 +58,9 @@ TEST_F(PackOptionsTest, problems_are_listed_alike_for_any_number_of_ranks) {
   const auto images = temporary.path() / "images";
   fs::copy(kBccd / "JPEGImages", images);
   const auto set = nlohmann::json::parse(text_of(kBccd / "coco/instances_val.json"));
-  for (const std::size_t i : {3, 30, 31, 80})
-    fs::resize_file(images / set["images"][i]["file_name"].get<std::string>(), i == 31 ? 0 : 9000);
+  // In shards 0, 1, 3 and 4, so that of three ranks the first two have two each.
+  for (const std::size_t i : {3, 20, 50, 65})
+    fs::resize_file(images / set["images"][i]["file_name"].get<std::string>(), i == 65 ? 0 : 9000);
   const std::vector<std::string> options{"--shard-size", "300kB", "--threads", "1"};
   const auto out = temporary.path() / "out";
   const auto alone = preprocess(bccd("val", out, images) + options);
@@ -71,6 +72,30 @@ TEST_F(PackOptionsTest, problems_are_listed_alike_for_any_number_of_ranks) {
   EXPECT_THAT(together.err, HasSubstr(alone.err.substr(0, alone.err.find("error: "))));
   EXPECT_THAT(together.err, HasSubstr("error: val: 4 problems in the input, listed above"));
   EXPECT_TRUE(fs::is_empty(out));
+}
+
+TEST_F(PackOptionsTest, a_set_that_leaves_out_bad_pictures_is_the_same_bytes_for_any_number_of_ranks) {
+  const auto images = temporary.path() / "images";
+  fs::copy(kBccd / "JPEGImages", images);
+  const auto set = nlohmann::json::parse(text_of(kBccd / "coco/instances_train.json"));
+  std::vector<std::int64_t> ids;
+  for (const std::size_t i : {3, 20, 50, 65}) {
+    fs::resize_file(images / set["images"][i]["file_name"].get<std::string>(), i == 50 ? 0 : 9000);
+    ids.push_back(set["images"][i]["id"].get<std::int64_t>());
+  }
+  const std::vector<std::string> options{"--shard-size", "300kB", "--threads", "1",
+                                         "--limit",      "80",    "--skip-bad"};
+  const auto alone = temporary.path() / "alone";
+  ASSERT_EQ(preprocess(bccd("train", alone, images) + options).exit_code, 0);
+  const auto manifest = nlohmann::json::parse(text_of(alone / "train.manifest.json"));
+  std::vector<std::int64_t> left_out;
+  for (const auto& entry : manifest["left_out"]) left_out.push_back(entry["image_id"].get<std::int64_t>());
+  EXPECT_EQ(left_out, ids);
+  for (const int ranks : {2, 3}) {
+    const auto out = temporary.path() / fmt::format("on_{}", ranks);
+    ASSERT_EQ(preprocess_on_ranks(ranks, bccd("train", out, images) + options).exit_code, 0);
+    EXPECT_TRUE(files_of(out) == files_of(alone)) << ranks;
+  }
 }
 
 TEST_F(PackOptionsTest, originals_are_kept_where_that_is_asked_for) {

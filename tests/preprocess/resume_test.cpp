@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/error.hpp"
@@ -15,6 +16,7 @@
 #include "core/random.hpp"
 #include "preprocess/pack_runs.hpp"
 #include "preprocess/pack_shard.hpp"
+#include "record/hdf5.hpp"
 #include "record/set_folder.hpp"
 #include "record/shard_set.hpp"
 #include "support/mounted_tmpfs.hpp"
@@ -111,11 +113,15 @@ TEST_F(Resume, a_shard_that_is_damaged_missing_or_of_another_set_is_made_again) 
   write_text(waiting(1), text);
   fs::resize_file(waiting(2), 3000);
   fs::remove(waiting(4));
+  text = text_of(waiting(5));
+  text[hdf5_data_offset(open_hdf5_file(waiting(5)), "annotations/bbox_xywh") + 6] ^= 1;  // in a box
+  write_text(waiting(5), text);
   write_text(out / ".val-00004-of-00007.h5.tmp.somewhere.1", "half a shard");
   const auto said = run_to_the_end();
   EXPECT_THAT(said, HasSubstr("val: removed 1 files of a run that did not finish\n"));
   EXPECT_THAT(said, HasSubstr("warning: shard '" + waiting(2).string() + "': cannot be read"));
-  EXPECT_THAT(said, HasSubstr("val: 4 shards of a run that did not finish were whole\n"));
+  EXPECT_THAT(said, HasSubstr("warning: shard '" + waiting(5).string() + "': damaged: its content"));
+  EXPECT_THAT(said, HasSubstr("val: 3 shards of a run that did not finish were whole\n"));
 
   fs::remove_all(out);
   const auto other =
@@ -139,6 +145,61 @@ TEST_F(Resume, a_shard_whose_pictures_changed_at_the_same_size_is_made_again) {
   const auto result = preprocess(arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("val: 6 shards of a run that did not finish were whole\n"));
+}
+
+TEST_F(Resume, shards_of_the_same_pictures_with_another_box_are_made_again) {
+  leave_waiting_shards();
+  auto set = nlohmann::json::parse(text_of(kBccd / "coco/instances_val.json"));
+  auto& width = set["annotations"][3]["bbox"][2];
+  width = width.get<double>() + 1;
+  const auto json_path = temporary.path() / "a.json";
+  write_text(json_path, set.dump());
+  const auto with_other_box = [&](const fs::path& to) {
+    auto arguments = command(to);
+    arguments[3] = json_path.string();
+    const auto result = preprocess(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.err;
+  };
+  EXPECT_THAT(with_other_box(out), testing::Not(HasSubstr("were whole")));
+  with_other_box(temporary.path() / "other");
+  EXPECT_TRUE(files_of(out) == files_of(temporary.path() / "other"));
+}
+
+// Two shards of two pictures, in place of another set.
+TEST_F(Resume, a_run_killed_before_any_sync_or_rename_is_gone_on_with_to_the_same_bytes) {
+  const std::vector<std::string> options{"--shard-size", "60kB", "--threads", "1", "--limit", "4", "--force"};
+  const auto undisturbed = temporary.path() / "small";
+  ASSERT_EQ(preprocess(bccd("val", undisturbed) + options).exit_code, 0);
+  const auto small = files_of(undisturbed);
+  ASSERT_EQ(small.size(), 3U);
+  const auto old = temporary.path() / "old";
+  ASSERT_EQ(preprocess(bccd("val", old) + std::vector<std::string>{"--limit", "1"}).exit_code, 0);
+  // Of each shard: two of the file and one of the folder, once waiting (3) and once published (2); of the
+  // manifest 3; and one of the folder without the old manifest. Names: two of each shard, one of the
+  // manifest.
+  for (const auto& [call, count] :
+       {std::pair{"fsync", 2 * (3 + 2) + 3 + 1}, std::pair{"rename", 2 * 2 + 1}}) {
+    for (int skipped = 0; skipped <= count; ++skipped) {
+      SCOPED_TRACE(fmt::format("{} {}", call, skipped));
+      fs::remove_all(out);
+      fs::copy(old, out);
+      const auto killed = run_program(
+          std::vector<std::string>{"/usr/bin/env", std::string("LD_PRELOAD=") + SSD_FAULT_LIBRARY,
+                                   std::string("SSD_FAULT_CALL=") + call, "SSD_FAULT_ACTION=kill",
+                                   "SSD_FAULT_RANK=0", "SSD_FAULT_PATH=" + out.string(),
+                                   fmt::format("SSD_FAULT_SKIP={}", skipped), kPreprocess.string()} +
+          bccd("val", out) + options);
+      ASSERT_EQ(killed.exit_code, skipped == count ? 0 : 128 + SIGKILL) << killed.err;
+      if (fs::exists(out / "val.manifest.json")) {
+        const auto count_of_records = ShardSet::open(out, Split::val).records().size();
+        EXPECT_TRUE(count_of_records == 1 || count_of_records == 4) << count_of_records;
+      }
+      const auto result = preprocess(bccd("val", out) + options);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_TRUE(files_of(out) == small);
+    }
+  }
 }
 
 TEST_F(Resume, one_rank_that_fails_ends_all_with_one_line) {

@@ -10,6 +10,11 @@
 #include "core/random.hpp"
 #include "image/jpeg.hpp"
 #include "preprocess/pack_runs.hpp"
+#include "preprocess/pack_shard.hpp"
+#include "record/file_names.hpp"
+#include "record/manifest.hpp"
+#include "record/set_folder.hpp"
+#include "record/shard_file.hpp"
 #include "record/shard_set.hpp"
 
 namespace ssd {
@@ -165,6 +170,75 @@ TEST_F(Verify, a_source_that_is_another_now_is_told) {
               HasSubstr(fmt::format("val: 1 pictures whose file is not the one that was "
                                     "packed:\n  '{}' (image {})\n",
                                     (images / name).string(), source["images"][4]["id"].get<int>())));
+}
+
+// Sets whose digests are right and whose records are all as in the source: what is wrong is which there are.
+class VerifyCounts : public testing::Test {
+ protected:
+  VerifyCounts() {
+    PackOptions options;
+    options.limit = 6;
+    plan = make_plan(source, measure_files(source, 1, MpiComm()), options);
+  }
+  // Packs the plan's images in shards of three, with the identity that the plan had, and verifies them.
+  ProgramResult verify(const PackPlan& changed, const json& left_out = json::array(), int ranks = 1) const {
+    auto planned = changed;
+    planned.first_images = {0, 3, planned.images.size()};
+    SetFolder folder(out, Split::val);
+    Manifest manifest{Split::val, planned.identity, {}, {}};
+    for (const std::uint32_t index : {0U, 1U}) {
+      const auto path = folder.temporary_path(index, 2);
+      pack_shard({source, planned, 1, [] {}}, index, WriteShard::yes, path);
+      const auto shard = read_shard(path);
+      manifest.shards.push_back({shard_file_name({Split::val, index, 2}), fs::file_size(path),
+                                 shard.data.image_ids.size(), shard.data.annotation_ids.size(),
+                                 shard.digest.hex()});
+    }
+    manifest.set_digest = set_digest_of(manifest).hex();
+    nlohmann::ordered_json more;
+    more["options"] = nlohmann::ordered_json::parse(plan.options.text());
+    more["left_out"] = left_out;
+    folder.publish(manifest.shards, manifest_text(manifest, more));
+    const auto arguments = std::vector<std::string>{"--verify"} + bccd("val", out);
+    return ranks == 1 ? preprocess(arguments) : preprocess_on_ranks(ranks, arguments);
+  }
+  void expect_complaint(const ProgramResult& result, std::size_t place, int times, int expected) const {
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err,
+                HasSubstr(fmt::format("val: 1 images that are not as often in the set as they should be:\n"
+                                      "  image {}: {} times, not {}\n",
+                                      source.set.images[place].id.value(), times, expected)));
+  }
+
+  TemporaryFolder temporary;
+  fs::path out = temporary.path() / "out";
+  SourceSet source =
+      read_source_set({Split::val, kBccd / "coco/instances_val.json", kBccd / "JPEGImages", std::nullopt});
+  PackPlan plan;
+};
+
+TEST_F(VerifyCounts, each_image_once_is_right) {
+  const auto result = verify(plan);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("val: ok: 6 images in 2 shards, "));
+}
+
+TEST_F(VerifyCounts, an_image_that_is_missing_or_there_twice_is_told) {
+  for (const int ranks : {1, 2}) {
+    auto changed = plan;
+    changed.images.erase(changed.images.begin() + 4);
+    expect_complaint(verify(changed, json::array(), ranks), 4, 0, 1);
+    changed = plan;
+    changed.images.push_back(1);  // in the first shard and in the second
+    expect_complaint(verify(changed, json::array(), ranks), 1, 2, 1);
+  }
+}
+
+TEST_F(VerifyCounts, an_image_that_should_not_be_there_is_told) {
+  auto changed = plan;
+  changed.images.push_back(6);  // beyond the limit
+  expect_complaint(verify(changed), 6, 1, 0);
+  expect_complaint(verify(plan, {{{"image_id", source.set.images[2].id.value()}}}), 2, 1, 0);
 }
 
 TEST_F(Verify, images_that_were_left_out_as_bad_are_known) {

@@ -1,5 +1,5 @@
 // Ranks that stop, die, hang or throw in any phase of a run: the job ends in time, and its one line names the
-// rank.
+// rank. A job that is suspended: tests/comm/watchdog_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -174,18 +174,6 @@ INSTANTIATE_TEST_SUITE_P(Of, Ranks,
 
 TEST(Watchdog, sees_a_run_alone_too) {
   expect_one_error(end_of(1, {"pread", "hang", 0, ".h5"}), "waiting for the next batch for 1[2-9] s");
-}
-
-TEST(Watchdog, a_job_that_was_suspended_as_a_whole_goes_on) {
-  const TemporaryFolder folder;
-  RunningProgram run(long_run(2, folder.path() / "save", {}, {}, 6));
-  ASSERT_TRUE(run.wait_for("epoch 0 iter"));
-  const std::vector<pid_t> ranks{run.rank_process(0), run.rank_process(1)};
-  for (const auto rank : ranks) ::kill(rank, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::duration<double>(1.5 * kDeadlineSeconds));
-  for (const auto rank : ranks) ::kill(rank, SIGCONT);
-  const auto result = run.wait();
-  EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
 TEST(Watchdog, a_runaway_loss_ends_the_run_with_the_last_good_checkpoint_named) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -15,6 +16,8 @@
 #include "core/host_name.hpp"
 #include "record/made_set.hpp"
 #include "record/shard_set.hpp"
+#include "support/die_before_call.hpp"
+#include "support/disk_calls.hpp"
 #include "support/files.hpp"
 
 namespace ssd {
@@ -140,6 +143,97 @@ TEST_F(SetFolderTest, publishing_replaces_a_set_of_more_shards_and_leaves_the_ot
   EXPECT_EQ(names_in(path), expected);
   EXPECT_TRUE(opens());
   EXPECT_NO_THROW(ShardSet::open(path, Split::val));
+}
+
+// What reaches the disk while two shards are written and replace a set of three, in this order.
+const std::vector<std::string> kWritingCalls = [] {
+  std::vector<std::string> calls;
+  for (const std::string name : {"train-00000-of-00002.h5", "train-00001-of-00002.h5"}) {
+    const auto temporary = "." + name + ".tmp";
+    // Synced by write_shard, and again by rename_durably.
+    calls.insert(calls.end(), {"write " + temporary, "fsync " + temporary, "fsync " + temporary,
+                               "rename " + temporary + " ." + name + ".waiting", "fsync ."});
+  }
+  return calls;
+}();
+const std::vector<std::string> kPublishingCalls = [] {
+  std::vector<std::string> calls{"unlink train.manifest.json", "fsync ."};
+  for (const auto* name : {"0", "1", "2"})
+    calls.push_back(fmt::format("unlink train-0000{}-of-00003.h5", name));
+  for (const std::string name : {"train-00000-of-00002.h5", "train-00001-of-00002.h5"})
+    calls.insert(calls.end(),
+                 {"fsync ." + name + ".waiting", "rename ." + name + ".waiting " + name, "fsync ."});
+  const std::string manifest = "train.manifest.json", temporary = "." + manifest + ".tmp";
+  calls.insert(calls.end(), {"write " + temporary, "fsync " + temporary, "fsync " + temporary,
+                             "rename " + temporary + " " + manifest, "fsync ."});
+  return calls;
+}();
+
+TEST_F(SetFolderTest, every_file_is_synced_before_it_takes_its_name_and_the_manifest_comes_last) {
+  write_made_set(path, made_records(6), {.shard_count = 3});
+  const test::DiskCalls calls(path);
+  SetFolder folder(path, Split::train);
+  auto expected = calls.lines();  // of the lock
+  Manifest manifest{Split::train, std::string(32, 'c'), {}, {write_shard(folder, 0), write_shard(folder, 1)}};
+  expected.insert(expected.end(), kWritingCalls.begin(), kWritingCalls.end());
+  EXPECT_EQ(calls.lines(), expected);
+  manifest.set_digest = set_digest_of(manifest).hex();
+  folder.publish(manifest.shards, manifest_text(manifest, nlohmann::ordered_json::object()));
+  expected.insert(expected.end(), kPublishingCalls.begin(), kPublishingCalls.end());
+  auto found = calls.lines();
+  // Shards are removed in the order in which the file system lists them.
+  for (auto* lines : {&expected, &found}) {
+    const auto first =
+        lines->begin() + static_cast<std::ptrdiff_t>(lines->size() - kPublishingCalls.size() + 2);
+    std::sort(first, first + 3);
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_TRUE(opens());
+}
+
+TEST_F(SetFolderTest, shards_that_wait_again_are_synced_too) {
+  write_made_set(path, records);
+  fs::remove(path / "train.manifest.json");
+  SetFolder folder(path, Split::train);
+  const test::DiskCalls calls(path);
+  EXPECT_EQ(folder.clean(2), 0U);
+  std::vector<std::string> expected;
+  for (const auto* name : {"train-00000-of-00002.h5", "train-00001-of-00002.h5"})
+    expected.insert(expected.end(),
+                    {fmt::format("fsync {}", name), fmt::format("rename {0} .{0}.waiting", name), "fsync ."});
+  EXPECT_THAT(calls.lines(), testing::UnorderedElementsAreArray(expected));
+}
+
+TEST_F(SetFolderTest, a_run_that_dies_before_any_call_leaves_the_old_set_none_or_the_new_one) {
+  const auto write_new_set = [&] {
+    SetFolder folder(path, Split::train);
+    folder.clean(2);
+    Manifest manifest{Split::train, std::string(32, 'c'), {}, {}};
+    for (const std::uint32_t index : {0U, 1U}) manifest.shards.push_back(write_shard(folder, index));
+    manifest.set_digest = set_digest_of(manifest).hex();
+    folder.publish(manifest.shards, manifest_text(manifest, nlohmann::ordered_json::object()));
+  };
+  const auto identity = [&] {
+    return opens() ? read_manifest(path / "train.manifest.json").set_identity : "";
+  };
+  const std::size_t lock_calls = 1;
+  const auto unpublished = lock_calls + kWritingCalls.size(),
+             last = unpublished + kPublishingCalls.size() - 1;
+  std::size_t number = 0;
+  while (true) {
+    SCOPED_TRACE(number);
+    fs::remove_all(path);
+    write_made_set(path, made_records(6), {.shard_count = 3, .identity = std::string(32, 'd')});
+    if (!test::die_before_call(number, path, write_new_set)) break;
+    EXPECT_EQ(identity(), number <= unpublished ? std::string(32, 'd')
+                          : number < last       ? ""
+                                                : std::string(32, 'c'));
+    write_new_set();
+    EXPECT_EQ(identity(), std::string(32, 'c'));
+    EXPECT_EQ(names_in(path), kComplete);
+    ++number;
+  }
+  EXPECT_EQ(number, last + 2);  // the last removes the lock
 }
 
 TEST_F(SetFolderTest, a_shard_that_could_not_be_written_leaves_nothing) {

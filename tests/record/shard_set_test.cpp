@@ -274,6 +274,42 @@ TEST_F(ShardSetTest, swapped_shards_of_one_size_are_refused) {
             fmt::format("shard '{}': is train shard 0 of 2 under a wrong name", shard(1).string()));
 }
 
+TEST_F(ShardSetTest, shards_of_another_split_or_number_under_a_right_name_are_refused) {
+  const auto records = made_records(4);
+  write_made_set(path, records);
+  const auto put_in_place = [&](const MadeSetOptions& options, const std::string& name) {
+    const auto other = temporary.path() / name;
+    write_made_set(other, records, options);
+    // Two shards of equally many records, of the same length.
+    fs::copy_file(other / name, shard(0), fs::copy_options::overwrite_existing);
+    auto manifest = text_of(path / "train.manifest.json");
+    const auto at = manifest.find("\"file_bytes\": ") + 14;
+    manifest.replace(at, manifest.find(',', at) - at, std::to_string(fs::file_size(shard(0))));
+    write_text(path / "train.manifest.json", manifest);
+    return open_error();
+  };
+  EXPECT_EQ(put_in_place({.split = Split::val}, "val-00000-of-00002.h5"),
+            fmt::format("shard '{}': is val shard 0 of 2 under a wrong name", shard(0).string()));
+  EXPECT_EQ(put_in_place({.shard_count = 1}, "train-00000-of-00001.h5"),
+            fmt::format("shard '{}': is train shard 0 of 1 under a wrong name", shard(0).string()));
+}
+
+TEST_F(ShardSetTest, counts_in_the_manifest_that_are_not_the_shards_are_refused) {
+  write_made_set(path, made_records(4));  // 0, 1, 2 and 3 boxes
+  const auto file = path / "train.manifest.json";
+  const auto text = text_of(file);
+  for (const auto& [from, to, said] :
+       {std::array{"\"image_count\": 2", "\"image_count\": 3", "3 and 1"},
+        std::array{"\"annotation_count\": 1", "\"annotation_count\": 0", "2 and 0"}}) {
+    auto changed = text;
+    changed.replace(changed.find(from), std::string_view(from).size(), to);
+    write_text(file, changed);
+    EXPECT_EQ(open_error(), fmt::format("shard '{}': 2 images and 1 annotations, the manifest says {}; copy "
+                                        "both again or run ssd_preprocess again",
+                                        shard(0).string(), said));
+  }
+}
+
 TEST_F(ShardSetTest, a_shard_of_another_content_but_the_same_identity_is_refused) {
   auto records = made_records(2);
   write_made_set(path, records);

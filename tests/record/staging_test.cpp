@@ -18,6 +18,8 @@
 #include "core/error.hpp"
 #include "record/made_set.hpp"
 #include "record/shard_set.hpp"
+#include "support/die_before_call.hpp"
+#include "support/disk_calls.hpp"
 #include "support/files.hpp"
 
 namespace ssd {
@@ -202,6 +204,71 @@ TEST_F(StagingTest, a_disk_that_fills_up_leaves_no_part_of_a_shard) {
   EXPECT_EQ(stage().copied_files, 4U);
   EXPECT_TRUE(is_like_the_source(folder));
   EXPECT_FALSE(has_temporary_files(folder));
+}
+
+TEST_F(StagingTest, a_copy_that_reads_back_otherwise_is_refused) {
+  const auto folder = stage().folder;
+  const auto expect_refusal = [&](const std::string& name) {
+    fs::remove_all(folder);
+    test::DiskCalls calls(folder);
+    calls.spoil("write ." + name + ".tmp", test::Spoil::flip);
+    EXPECT_EQ(failure(),
+              fmt::format("shard '{}': read back from '{}', the copy differs; is that disk healthy?",
+                          (source / name).string(), folder.string()));
+    EXPECT_FALSE(fs::exists(folder / name));
+    EXPECT_FALSE(fs::exists(folder / "train.manifest.json"));
+    EXPECT_FALSE(has_temporary_files(folder));
+  };
+  expect_refusal(first);
+  expect_refusal(last);
+  EXPECT_EQ(stage().copied_files, 2U);  // the last of train, and val
+  EXPECT_TRUE(is_like_the_source(folder));
+}
+
+TEST_F(StagingTest,
+       every_copy_is_synced_and_read_back_before_it_takes_its_name_and_manifests_are_last) {
+  const auto folder = stage().folder;
+  fs::remove_all(folder);
+  const test::DiskCalls calls(folder);
+  stage();
+  std::vector<std::string> expected;
+  for (const std::string& name :
+       {first, std::string("train-00001-of-00003.h5"), last, std::string("val-00000-of-00001.h5")}) {
+    const auto unfinished = "." + name + ".tmp";
+    expected.insert(expected.end(), {"write " + unfinished, "fsync " + unfinished, "forget " + unfinished,
+                                     "fsync " + unfinished, "rename " + unfinished + " " + name, "fsync ."});
+  }
+  for (const std::string name : {"train.manifest.json", "val.manifest.json"}) {
+    const auto unfinished = "." + name + ".tmp";
+    expected.insert(expected.end(), {"write " + unfinished, "fsync " + unfinished, "fsync " + unfinished,
+                                     "rename " + unfinished + " " + name, "fsync ."});
+  }
+  EXPECT_EQ(calls.lines(), expected);
+}
+
+TEST_F(StagingTest, a_job_that_dies_before_any_call_leaves_what_the_next_one_goes_on_with) {
+  const auto folder = stage().folder;
+  std::size_t number = 0;
+  while (true) {
+    SCOPED_TRACE(number);
+    fs::remove_all(folder);
+    if (!test::die_before_call(number, folder, [&] { stage(); })) break;
+    std::size_t whole = 0;
+    for (const auto& entry : fs::directory_iterator(folder)) whole += entry.path().extension() == ".h5";
+    EXPECT_EQ(stage().copied_files, 4 - whole);
+    EXPECT_TRUE(is_like_the_source(folder));
+    EXPECT_FALSE(has_temporary_files(folder));
+    ++number;
+  }
+  EXPECT_EQ(number, 4U * 6 + 2 * 5);
+}
+
+TEST_F(StagingTest, another_manifest_of_the_same_length_is_replaced) {
+  const auto folder = stage().folder;
+  const auto text = text_of(folder / "train.manifest.json");
+  write_text(folder / "train.manifest.json", text.substr(0, text.size() - 2) + " \n");
+  EXPECT_EQ(stage().copied_files, 0U);
+  EXPECT_EQ(text_of(folder / "train.manifest.json"), text);
 }
 
 TEST_F(StagingTest, a_stage_folder_that_cannot_be_made_is_named) {
