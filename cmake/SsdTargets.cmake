@@ -151,6 +151,9 @@ function(_ssd_test_properties test timeout labels ranks)
   if(ranks GREATER 2)
     set(ranks 2)
   endif()
+  if(CMAKE_CROSSCOMPILING)  # an emulator
+    math(EXPR timeout "${timeout} * 10")
+  endif()
   # Root and more ranks than cores are refused by Open MPI unless told otherwise; idle ranks must not spin.
   set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" PROCESSORS ${ranks}
     SKIP_RETURN_CODE 77 ENVIRONMENT "${SSD_TEST_ENVIRONMENT}")
