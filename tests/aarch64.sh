@@ -11,11 +11,11 @@ skip() { say "skipped: $*"; exit 77; }
 
 [ "${SSD_TEST_LONG:-}" = 1 ] || skip 'takes long; SSD_TEST_LONG=1 runs it'
 [ "$(uname -m)" != aarch64 ] || skip 'this is such a machine: tests/run.sh runs all tests'
-missing=()
-for program in aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg-deb cmake ninja; do
-  command -v "$program" >/dev/null || missing+=("$program")
+# shellcheck disable=SC1091
+release=$(. /etc/os-release 2>/dev/null && [ "${ID:-}" = debian ] && echo "$VERSION_CODENAME") || skip 'this is not Debian'
+for program in aarch64-linux-gnu-g++ qemu-aarch64; do
+  command -v "$program" >/dev/null || skip "no $program; apt-get install g++-aarch64-linux-gnu qemu-user"
 done
-[ ${#missing[@]} -eq 0 ] || skip "${missing[*]} not found; on Debian: apt-get install g++-aarch64-linux-gnu qemu-user"
 
 build=$PWD/build/aarch64
 sysroot=$build/sysroot
@@ -61,7 +61,7 @@ CONF
   rm -rf "$apt" "$sysroot"
   mv "$new" "$sysroot"
 }
-wanted="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release) ${packages[*]}"
+wanted="$release ${packages[*]}"
 if [ "$(cat "$sysroot/made-of" 2>/dev/null)" != "$wanted" ]; then
   make_sysroot
   printf '%s\n' "$wanted" >"$sysroot/made-of"
