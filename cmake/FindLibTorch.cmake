@@ -13,9 +13,9 @@ endif()
 set(LIBTORCH_ROOT ${LIBTORCH_ROOT} CACHE PATH "LibTorch: a folder with include/ and lib/")
 
 foreach(name IN ITEMS c10 torch_cpu c10_cuda torch_cuda)
-  find_library(LIBTORCH_${name} ${name} PATHS ${LIBTORCH_ROOT}/lib NO_DEFAULT_PATH)
+  find_library(LIBTORCH_${name} ${name} PATHS ${LIBTORCH_ROOT}/lib NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 endforeach()
-find_path(LIBTORCH_INCLUDE_DIR ATen/ATen.h PATHS ${LIBTORCH_ROOT}/include NO_DEFAULT_PATH)
+find_path(LIBTORCH_INCLUDE_DIR ATen/ATen.h PATHS ${LIBTORCH_ROOT}/include NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 
 include(FindPackageHandleStandardArgs)
 set(_needed LIBTORCH_INCLUDE_DIR LIBTORCH_c10 LIBTORCH_torch_cpu)

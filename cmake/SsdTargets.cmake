@@ -47,6 +47,17 @@ function(_ssd_use_torch target)
   target_precompile_headers(${target} REUSE_FROM ssd_torch_pch)
 endfunction()
 
+# Whether one of these targets was declared with TORCH.
+function(_ssd_links_torch result)
+  set(${result} OFF PARENT_SCOPE)
+  foreach(target IN LISTS ARGN)
+    get_target_property(linked ${target} LINK_LIBRARIES)
+    if(LibTorch::cpu IN_LIST linked)
+      set(${result} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 # ssd_add_library(<room> [TORCH] SOURCES ... DEPENDS ...): target ssd_<room>, alias Ssd::<room>.
 function(ssd_add_library room)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
@@ -60,6 +71,9 @@ endfunction()
 
 # ssd_add_program(<name> [TORCH] SOURCES ... DEPENDS ...): an installed program in build/<preset>/bin. Its target is
 # program_<name>, since a room may have the program's name; all of them are the target programs.
+add_custom_target(programs)
+# Programs that link no LibTorch, and the tests that link none and run alone; those tests have this label, too.
+add_custom_target(torch_free)
 function(ssd_add_program name)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
   set(target program_${name})
@@ -70,19 +84,20 @@ function(ssd_add_program name)
   if(arg_TORCH)
     _ssd_use_torch(${target})
   endif()
-  if(NOT TARGET programs)
-    add_custom_target(programs)
-  endif()
   add_dependencies(programs ${target})
+  if(NOT arg_TORCH)
+    add_dependencies(torch_free ${target})
+  endif()
   install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# ssd_add_test(<x_test.cpp> [TORCH] [RANKS 1 2 4] [TIMEOUT s] [LABELS ...] [SOURCES more.cpp] DEPENDS ...)
+# ssd_add_test(<x_test.cpp> [TORCH] [RANKS 1 2 4] [TIMEOUT s] [LABELS ...] [SOURCES more.cpp] [PROGRAMS target ...]
+#              DEPENDS ...)
 # One executable for the file. Without RANKS it runs alone and without MPI; with RANKS it runs under mpirun once for
-# each number of ranks. Test data: the macro SSD_TEST_DATA is the path of tests/data. An executable that runs no
-# test fails; one whose tests were all skipped shows as skipped (exit code 77).
+# each number of ranks. PROGRAMS: those that it starts, built before it. Test data: the macro SSD_TEST_DATA is the path of
+# tests/data. An executable that runs no test fails; one whose tests were all skipped shows as skipped (exit code 77).
 function(ssd_add_test file)
-  cmake_parse_arguments(arg "TORCH" "TIMEOUT" "RANKS;LABELS;SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH" "TIMEOUT" "RANKS;LABELS;SOURCES;PROGRAMS;DEPENDS" ${ARGN})
   get_filename_component(name ${file} NAME_WE)
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(target ${room}_${name})
@@ -96,6 +111,9 @@ function(ssd_add_test file)
   if(arg_TORCH)
     _ssd_use_torch(${target})
   endif()
+  if(arg_PROGRAMS)
+    add_dependencies(${target} ${arg_PROGRAMS})
+  endif()
   if(arg_RANKS)
     target_link_libraries(${target} PRIVATE ssd_test_main_mpi ${arg_DEPENDS})
     foreach(ranks IN LISTS arg_RANKS)
@@ -106,6 +124,11 @@ function(ssd_add_test file)
   else()
     target_link_libraries(${target} PRIVATE ssd_test_main ${arg_DEPENDS})
     add_test(NAME ${room}/${name} COMMAND ${target})
+    _ssd_links_torch(links_torch ${target} ${arg_DEPENDS})
+    if(NOT links_torch AND NOT arg_PROGRAMS)
+      add_dependencies(torch_free ${target})
+      list(APPEND arg_LABELS torch_free)
+    endif()
     _ssd_test_properties(${room}/${name} ${arg_TIMEOUT} "${arg_LABELS}" 1)
   endif()
 endfunction()
@@ -127,6 +150,9 @@ endfunction()
 function(_ssd_test_properties test timeout labels ranks)
   if(ranks GREATER 2)
     set(ranks 2)
+  endif()
+  if(CMAKE_CROSSCOMPILING)  # an emulator
+    math(EXPR timeout "${timeout} * 10")
   endif()
   # Root and more ranks than cores are refused by Open MPI unless told otherwise; idle ranks must not spin.
   set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" PROCESSORS ${ranks}

@@ -6,6 +6,7 @@
 
 #include "boxes/default_boxes.hpp"
 #include "core/error.hpp"
+#include "core/vector_clones.hpp"
 
 namespace ssd {
 namespace {
@@ -26,9 +27,9 @@ struct Columns {
 // IoU of one ground truth with a block of default boxes; keeps the best ground truth of each. Returns the
 // bits of the block's highest IoU: floats that are not negative have the order of their bits, and integers
 // have a maximum that vectorises.
-__attribute__((target_clones("avx512f", "avx2", "default"))) std::int32_t match_block(
-    const Columns& boxes, const BoxLtrb& truth, std::int32_t truth_index, float* __restrict ious,
-    float* __restrict best_iou, std::int32_t* __restrict best) {
+SSD_VECTOR_CLONES std::int32_t match_block(const Columns& boxes, const BoxLtrb& truth,
+                                           std::int32_t truth_index, float* __restrict ious,
+                                           float* __restrict best_iou, std::int32_t* __restrict best) {
   const float truth_area = area_of(truth);
   std::int32_t highest = 0;
   for (int i = 0; i < kBlock; ++i) {

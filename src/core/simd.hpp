@@ -13,8 +13,8 @@
 namespace ssd {
 
 // Leaves out the vector units above the one that the environment variable SSD_CPU_TARGETS names: sse4, avx2
-// or avx512, to see what other processors will see. Unset or empty: all. Throws UsageError for another
-// name. To be called before the first vector loop runs, by the main thread.
+// or avx512, to see what other processors will see. Unset or empty: all, as on Arm with any of them. Throws
+// UsageError for another name. To be called before the first vector loop runs, by the main thread.
 void limit_simd_targets();
 
 }  // namespace ssd

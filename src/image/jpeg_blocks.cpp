@@ -20,9 +20,12 @@ using ShortVector = hn::Vec<Shorts>;
 using IntVector = hn::Vec<Ints>;
 constexpr std::size_t kBlocksInVector = hn::MaxLanes(Shorts()) / kBlockSide;
 
-// Eight numbers of each block in 32 bits: the first four, the last four.
+// Eight numbers of each block in 32 bits: the first four, the last four. The constructors that the compiler
+// would make are not compiled for the vector unit, and cannot call NEON's.
 struct Halves {
   IntVector low, high;
+  HWY_INLINE Halves() {}
+  HWY_INLINE Halves(IntVector first, IntVector last) : low(first), high(last) {}
 };
 HWY_INLINE Halves operator+(Halves a, Halves b) {
   return {hn::Add(a.low, b.low), hn::Add(a.high, b.high)};

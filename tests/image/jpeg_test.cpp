@@ -99,6 +99,16 @@ int largest_difference(const RgbImage& a, const RgbImage& b) {
   return largest;
 }
 
+// The pixels' hash. Two damaged files have coefficients beyond those of any picture, for which the forms of
+// libjpeg-turbo differ: the manifest has those of SSE2 and AVX2, these are NEON's, by libjpeg-turbo alone.
+std::string expected_pixels(const Row& row) {
+#ifdef __aarch64__
+  if (row.at("file") == "warn/dc-predictor-overflow.jpg") return "fcf35880cc5dfa0f";
+  if (row.at("file") == "warn/progressive_corrupt_546x340.jpg") return "22295c89ce4ff710";
+#endif
+  return row.at("fnv1a64_of_pixels");
+}
+
 void expect_as_in_manifest(JpegDecoder& decoder, Row& row) {
   SCOPED_TRACE(row["file"]);
   const auto bytes = bytes_of(kFolder / row["file"]);
@@ -110,7 +120,7 @@ void expect_as_in_manifest(JpegDecoder& decoder, Row& row) {
   EXPECT_EQ(info.width, image.width);
   EXPECT_EQ(info.height, image.height);
   if (info.components != 4) {
-    EXPECT_EQ(fnv1a64(image.pixels), row["fnv1a64_of_pixels"]);
+    EXPECT_EQ(fnv1a64(image.pixels), expected_pixels(row));
     return;
   }
   const auto cmyk = cmyk_of(bytes);

@@ -1,0 +1,22 @@
+# Toolchain file: Debian's cross compiler for 64-bit Arm, with the sysroot that tests/aarch64.sh makes; qemu runs tests.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+get_filename_component(CMAKE_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64/sysroot ABSOLUTE)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${CMAKE_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+
+set(_libraries ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu)
+set(ENV{PKG_CONFIG_LIBDIR} ${_libraries}/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
+# The compiler wrappers of Open MPI and HDF5 that would be asked are those of this machine.
+set(MPI_C_COMPILER_INCLUDE_DIRS ${_libraries}/openmpi/include CACHE STRING "")
+set(MPI_C_LIB_NAMES mpi CACHE STRING "")
+set(MPI_mpi_LIBRARY ${_libraries}/openmpi/lib/libmpi.so CACHE FILEPATH "")
+set(HDF5_C_COMPILER_EXECUTABLE "" CACHE FILEPATH "")
+list(APPEND CMAKE_INCLUDE_PATH ${_libraries}/hdf5/serial/include)
+list(APPEND CMAKE_LIBRARY_PATH ${_libraries}/hdf5/serial)
