@@ -24,7 +24,7 @@ fail() { printf 'setup: error: %s\n' "$*" >&2; exit 1; }
 # --- packages -------------------------------------------------------------------------------------------------------
 packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-pip unzip xz-utils
-  openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libjpeg62-turbo-dev libpng-dev libisal-dev liblzma-dev
+  openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libjpeg62-turbo-dev libpng-dev libwebp-dev libstb-dev libisal-dev liblzma-dev zlib1g-dev
   libboost-program-options-dev libfmt-dev libsimdjson-dev nlohmann-json3-dev libxxhash-dev libhwy-dev
   libcairo2-dev libpugixml-dev
   libgtest-dev libgmock-dev

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "image/encode_jpeg.hpp"
 
 namespace ssd {
 namespace {
@@ -75,7 +76,7 @@ const char* describe(ImageProblemKind kind) {
       return "images whose file is missing";
     case ImageProblemKind::unreadable:
       return "images whose file cannot be read";
-    case ImageProblemKind::not_jpeg:
+    case ImageProblemKind::undecodable:
       return "images that cannot be decoded";
     case ImageProblemKind::cut_off:
       return "images that are cut off";
@@ -110,6 +111,20 @@ bool is_source_of(const ShardData& data, std::size_t i, const fs::path& path) {
   } catch (const ChangedFile&) {
     return false;
   }
+}
+
+// Leaves the picture as a JPEG, and in the flags what it was.
+JpegInfo ImageChecker::convert(CheckedImage& image) {
+  const auto format = picture_format(image.jpeg);
+  const auto picture = decode_picture(image.jpeg);
+  image.jpeg =
+      encode_jpeg(picture.image, picture.is_gray ? JpegColors::gray : JpegColors::rgb, kConvertedQuality);
+  auto& flags = image.record.flags;
+  if (format == PictureFormat::png) flags |= kImageSourcePng;
+  if (format == PictureFormat::webp) flags |= kImageSourceWebp;
+  if (format == PictureFormat::bmp) flags |= kImageSourceBmp;
+  if (picture.has_alpha) flags |= kImageSourceAlpha;
+  return {picture.image.width, picture.image.height, picture.is_gray ? 1 : 3, picture.orientation};
 }
 
 // Where the transcoder gives nothing, the file's bytes stay.
@@ -156,10 +171,11 @@ CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder
   record.source_digest = digest_of(result.jpeg);
   JpegInfo info;
   try {
-    info = decoder_.read_info(result.jpeg);
+    info = picture_format(result.jpeg) == PictureFormat::jpeg ? decoder_.read_info(result.jpeg)
+                                                              : convert(result);
     record.decode_warnings = static_cast<std::uint32_t>(decoder_.decode(result.jpeg, pixels_));
   } catch (const Error& reason) {
-    return fail(ImageProblemKind::not_jpeg, reason.what());
+    return fail(ImageProblemKind::undecodable, reason.what());
   }
   record.stored_width = info.width;
   record.stored_height = info.height;
@@ -175,7 +191,7 @@ CheckedImage ImageChecker::check(const ImageEntry& image, const fs::path& folder
   record.image.width = raster.width;
   record.image.height = raster.height;
   record.orientation = raster.orientation;
-  record.flags = colour_flags(info);
+  record.flags |= colour_flags(info);
   if (image.width <= 0 || image.height <= 0) record.flags |= kImageSizeFromPicture;
   if (stored == StoredJpeg::anew) encode_anew(result);
   return result;

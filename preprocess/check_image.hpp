@@ -1,5 +1,5 @@
-// One picture: read, decoded as a check, its raster decided, and encoded anew without loss. Called in worker
-// threads.
+// One picture: read, decoded as a check, its raster decided, and encoded anew: a JPEG without loss, other
+// formats as a JPEG. Called in worker threads.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 #include "coco/annotations.hpp"
 #include "image/jpeg.hpp"
 #include "image/jpeg_transcode.hpp"
+#include "image/picture.hpp"
 #include "record/shard_writer.hpp"
 
 namespace ssd {
 
-enum class ImageProblemKind { none, missing, unreadable, not_jpeg, cut_off, wrong_size };
+enum class ImageProblemKind { none, missing, unreadable, undecodable, cut_off, wrong_size };
 
 // A few words for a report that groups problems: "images whose file is missing".
 const char* describe(ImageProblemKind kind);
@@ -45,6 +46,9 @@ enum class StoredJpeg {
 // read.
 bool is_source_of(const ShardData& data, std::size_t i, const std::filesystem::path& path);
 
+// What PNG, WebP and BMP become: a baseline JPEG, 4:4:4, or gray where the PNG is.
+inline constexpr int kConvertedQuality = 95;  // libjpeg's
+
 // One for each thread.
 class ImageChecker {
  public:
@@ -52,6 +56,7 @@ class ImageChecker {
   CheckedImage check(const ImageEntry& image, const std::filesystem::path& folder, StoredJpeg stored);
 
  private:
+  JpegInfo convert(CheckedImage& image);
   void encode_anew(CheckedImage& image);
 
   JpegDecoder decoder_;

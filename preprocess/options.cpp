@@ -14,6 +14,7 @@
 
 #include "core/command_line.hpp"
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 #include "record/hdf5.hpp"
 #include "record/shard_data.hpp"
 
@@ -158,6 +159,7 @@ std::vector<std::string> parse_classes(const std::string& text) {
   std::vector<std::string> classes;
   std::istringstream stream(text);
   for (std::string name; std::getline(stream, name, ',');) {
+    if (!is_utf8(name)) throw UsageError(fmt::format("--classes: '{}' is not UTF-8", printable(name)));
     if (name.empty() || std::find(classes.begin(), classes.end(), name) != classes.end())
       throw UsageError(fmt::format("--classes '{}': an empty name, or one that is given twice", text));
     classes.push_back(name);

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "preprocess/findings.hpp"
+#include "preprocess/other_split.hpp"
 #include "preprocess/pack_shard.hpp"
 #include "preprocess/summary.hpp"
 #include "record/file_names.hpp"
@@ -51,7 +52,7 @@ class SplitPacker {
       : options_(options), world_(world), name_(split_name(source.split)) {
     run_in_agreement(world_, [&] {
       read_time_ = time_of(source);
-      source_ = read_source_set(source);
+      source_ = read_source_set(source, world_);
     });
   }
 
@@ -95,11 +96,22 @@ class SplitPacker {
     run_in_agreement(world_, [&] {
       if (!world_.is_root()) return;
       folder_.emplace(options_.output, source_.source.split);
+      compare_classes();
       is_done = !options_.force && holds_this_set();
       if (const auto count = folder_->clean(is_done || options_.force ? 0 : plan_.shard_count()))
         log_info("{}: removed {} files of a run that did not finish", name_, count);
     });
     return world_.reduce_all(std::int64_t{is_done}, ReduceOperation::max) != 0;
+  }
+
+  // --force may be about to replace the other split as well.
+  void compare_classes() const {
+    try {
+      compare_with_other_split(options_.output, source_.source.split, source_.set.categories);
+    } catch (const Error& error) {
+      if (!options_.force) throw;
+      log_warning("{}", error.what());
+    }
   }
 
   bool holds_this_set() const {

@@ -20,8 +20,9 @@ struct SourceSet {
   std::vector<std::vector<std::size_t>> annotations_of;  // of each image: places in set.annotations
 };
 
-// Throws Error where there is no image or no category, and as read_annotations does.
-SourceSet read_source_set(const SplitSource& source);
+// Each rank reads all of it; the root says what is odd. Throws Error where there is no image or no category (what is
+// wrong with those that are there is logged), and as read_annotations does.
+SourceSet read_source_set(const SplitSource& source, const MpiComm& world);
 
 inline constexpr auto kNoFile = std::numeric_limits<std::uint64_t>::max();
 

@@ -15,7 +15,7 @@ SplitSource coco_source(const fs::path& coco, Split split) {
 
 SplitSource voc_source(const PreprocessOptions& options, Split split) {
   const std::string image_set = options.image_set.empty() ? split_name(split) : options.image_set;
-  return {split, voc_list_path(options.voc, image_set), options.voc / "JPEGImages",
+  return {split, voc_list_path(options.voc, image_set), voc_pictures(options.voc),
           VocSource{options.voc, image_set, options.classes}};
 }
 

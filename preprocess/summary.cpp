@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "preprocess/check_image.hpp"
+
 namespace ssd {
 namespace {
 
@@ -56,6 +58,10 @@ void Summary::add_image(const ShardData& shard, std::size_t i) {
   ++images_;
   bad_images_ += is_bad;
   gray_images_ += (flags & kImageGray) != 0;
+  png_images_ += (flags & kImageSourcePng) != 0;
+  webp_images_ += (flags & kImageSourceWebp) != 0;
+  bmp_images_ += (flags & kImageSourceBmp) != 0;
+  alpha_images_ += (flags & kImageSourceAlpha) != 0;
   cmyk_images_ += (flags & kImageCmyk) != 0;
   unsized_images_ += (flags & kImageSizeFromPicture) != 0;
   turned_images_ += shard.orientations[i] != 1;
@@ -67,7 +73,9 @@ void Summary::add_image(const ShardData& shard, std::size_t i) {
 }
 
 void Summary::add_jpeg(std::uint32_t flags, std::uint64_t source_bytes, std::uint64_t bytes) {
-  auto& sizes = (flags & kImageEncodedAnew) == 0         ? kept_
+  constexpr auto kConverted = kImageSourcePng | kImageSourceWebp | kImageSourceBmp;
+  auto& sizes = (flags & kConverted) != 0                ? converted_
+                : (flags & kImageEncodedAnew) == 0       ? kept_
                 : (flags & kImageSourceProgressive) != 0 ? progressive_
                 : (flags & kImageSourceArithmetic) != 0  ? arithmetic_
                                                          : sequential_;
@@ -100,6 +108,10 @@ nlohmann::ordered_json Summary::counts(const SourceCounts& source) const {
   json["images_without_boxes"] = images_without_boxes_;
   json["gray_images"] = gray_images_;
   json["cmyk_images"] = cmyk_images_;
+  json["png_images"] = png_images_;
+  json["webp_images"] = webp_images_;
+  json["bmp_images"] = bmp_images_;
+  json["images_over_white"] = alpha_images_;
   json["turned_images"] = turned_images_;
   json["images_sized_by_picture"] = unsized_images_;
   json["images_with_decode_warnings"] = warned_images_;
@@ -112,8 +124,8 @@ nlohmann::ordered_json Summary::counts(const SourceCounts& source) const {
   json["missing_area"] = source.missing_area;
   json["missing_iscrowd"] = source.missing_iscrowd;
   json["jpeg_bytes"] = jpeg_bytes_;
-  json["source_bytes"] =
-      sequential_.source_bytes + progressive_.source_bytes + arithmetic_.source_bytes + kept_.source_bytes;
+  json["source_bytes"] = sequential_.source_bytes + progressive_.source_bytes + arithmetic_.source_bytes +
+                         converted_.source_bytes + kept_.source_bytes;
   json["images_encoded_anew"] = sequential_.images + progressive_.images + arithmetic_.images;
   return json;
 }
@@ -131,6 +143,7 @@ std::vector<std::string> Summary::lines(const SourceCounts& source) const {
   add_where_any(source.left_out_images, "images left out");
   add_where_any(gray_images_, "gray images");
   add_where_any(cmyk_images_, "CMYK images");
+  add_where_any(alpha_images_, "images with transparent pixels, laid over white");
   add_where_any(turned_images_, "images turned as EXIF says");
   add_where_any(unsized_images_, "images whose size the JSON does not give: taken from the picture");
   add_where_any(warned_images_, "images that decode with warnings");
@@ -165,6 +178,8 @@ std::vector<std::string> Summary::jpeg_lines() const {
   add(sequential_, "images encoded anew without loss");
   add(progressive_, "progressive images encoded anew without loss");
   add(arithmetic_, "arithmetic-coded images encoded anew without loss");
+  add(converted_, fmt::format("images converted to JPEG of quality {} ({} PNG, {} WebP, {} BMP)",
+                              kConvertedQuality, png_images_, webp_images_, bmp_images_));
   if (kept_.images != 0)
     lines.push_back(
         fmt::format("  {:>9} images stored as they are: {}", kept_.images, describe_bytes(kept_.bytes)));

@@ -56,12 +56,14 @@ class Summary {
   std::size_t duplicate_annotation_ids_ = 0;
   std::int64_t first_duplicate_id_ = 0;
   std::size_t images_ = 0, bad_images_ = 0, images_without_boxes_ = 0;
-  std::size_t gray_images_ = 0, cmyk_images_ = 0, turned_images_ = 0, unsized_images_ = 0, warned_images_ = 0;
+  std::size_t gray_images_ = 0, png_images_ = 0, webp_images_ = 0, bmp_images_ = 0, alpha_images_ = 0,
+              cmyk_images_ = 0, turned_images_ = 0, unsized_images_ = 0, warned_images_ = 0;
   std::size_t boxes_ = 0, crowd_boxes_ = 0, boxes_of_no_size_ = 0, boxes_outside_ = 0, boxes_leaving_ = 0;
   std::size_t duplicate_boxes_ = 0;
   std::size_t small_boxes_ = 0, medium_boxes_ = 0;
   std::uint64_t jpeg_bytes_ = 0;
   Sizes sequential_, progressive_, arithmetic_;  // encoded anew, by how the source was coded
+  Sizes converted_;                              // PNG, WebP and BMP
   Sizes kept_;                                   // stored as the source's bytes
 };
 

@@ -58,7 +58,7 @@ class SetVerifier {
       SSD_VALIDATE(manifest_.split == split, "manifest '{}': is of the {} split", path.string(),
                    split_name(manifest_.split));
       more_ = nlohmann::json::parse(text);
-      if (source) source_.emplace(read_source_set(*source));
+      if (source) source_.emplace(read_source_set(*source, world_));
     });
     if (!source_) return;
     auto file_bytes = measure_files(*source_, options_.threads, world_);

@@ -1,10 +1,14 @@
 #include "preprocess/voc.hpp"
 
-#include <cerrno>
+#include <iconv.h>
+
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <iterator>
 #include <limits>
+#include <memory>
 #include <pugixml.hpp>
 #include <set>
 #include <unordered_map>
@@ -12,6 +16,8 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/read_text_file.hpp"
+#include "core/utf8.hpp"
 
 namespace ssd {
 namespace {
@@ -22,22 +28,79 @@ using Kind = AnnotationProblemKind;
 constexpr std::int64_t kLargestNumber =
     1'000'000'000'000'000;  // of a name; a double holds it, as JSON readers do
 
-// Throws Error that names the file.
-pugi::xml_document read_xml(const fs::path& path) {
-  pugi::xml_document document;
-  const auto result = document.load_file(path.c_str());
-  SSD_VALIDATE(result.status != pugi::status_file_not_found, "'{}': no such file", path.string());
-  SSD_VALIDATE(result, "'{}': not XML: {} at byte {}", path.string(), result.description(), result.offset);
-  SSD_VALIDATE(document.child("annotation"), "'{}': no <annotation> in it; is it a VOC annotation file?",
-               path.string());
-  return document;
-}
-
 std::string trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const auto first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return {};
   return std::string(text.substr(first, text.find_last_not_of(kSpace) - first + 1));
+}
+
+// The encoding that an XML file declares, in lower case: XML 1.0, section 2.8. Empty where it declares none.
+std::string declared_encoding(std::string_view bytes) {
+  const auto declaration = bytes.substr(0, bytes.find("?>"));
+  const auto name = declaration.find("encoding");
+  if (!bytes.starts_with("<?xml") || name == std::string_view::npos) return {};
+  const auto quote = declaration.find_first_of("\"'", name);
+  if (quote == std::string_view::npos) return {};
+  const auto end = declaration.find(declaration[quote], quote + 1);
+  if (end == std::string_view::npos) return {};
+  std::string encoding(declaration.substr(quote + 1, end - quote - 1));
+  std::transform(encoding.begin(), encoding.end(), encoding.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return encoding;
+}
+
+struct CloseConverter {
+  void operator()(iconv_t converter) const { ::iconv_close(converter); }
+};
+
+// Throws Error with the reason alone.
+std::string converted_to_utf8(std::string bytes, const std::string& encoding) {
+  const iconv_t opened = ::iconv_open("UTF-8", encoding.c_str());
+  SSD_VALIDATE(opened != reinterpret_cast<iconv_t>(-1), "its encoding '{}' is not known; save it as UTF-8",
+               printable(encoding));
+  const std::unique_ptr<std::remove_pointer_t<iconv_t>, CloseConverter> converter(opened);
+  std::string text(bytes.size() * 4, '\0');  // no more bytes for each of the input's
+  char *in = bytes.data(), *out = text.data();
+  std::size_t in_left = bytes.size(), out_left = text.size();
+  const bool is_done =
+      ::iconv(converter.get(), &in, &in_left, &out, &out_left) != static_cast<std::size_t>(-1);
+  SSD_VALIDATE(is_done,
+               "it says that it is {}, but its byte {} is not; correct its encoding, or save it as UTF-8",
+               printable(encoding), bytes.size() - in_left);
+  text.resize(text.size() - out_left);
+  return text;
+}
+
+// The text of an XML file as UTF-8. Throws Error with the reason alone.
+std::string utf8_of_xml(std::string bytes) {
+  // With a byte order mark the parser knows.
+  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"))
+    return converted_to_utf8(bytes, "utf-16");
+  const auto encoding = declared_encoding(bytes);
+  if (!encoding.empty() && encoding != "utf-8" && encoding != "utf8")
+    return converted_to_utf8(std::move(bytes), encoding);
+  SSD_VALIDATE(is_utf8(bytes), "it is not UTF-8, and names no other encoding; save it as UTF-8");
+  return bytes;
+}
+
+// Throws Error that names the file.
+pugi::xml_document read_xml(const fs::path& path) {
+  std::error_code error;
+  SSD_VALIDATE(fs::exists(path, error), "'{}': no such file", path.string());
+  std::string text;
+  try {
+    text = utf8_of_xml(read_text_file(path));
+  } catch (const Error& reason) {
+    throw Error(fmt::format("'{}': {}", path.string(), reason.what()));
+  }
+  pugi::xml_document document;
+  const auto result =
+      document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+  SSD_VALIDATE(result, "'{}': not XML: {} at byte {}", path.string(), result.description(), result.offset);
+  SSD_VALIDATE(document.child("annotation"), "'{}': no <annotation> in it; is it a VOC annotation file?",
+               path.string());
+  return document;
 }
 
 std::optional<double> number_of(const pugi::xml_node& node) {
@@ -48,18 +111,98 @@ std::optional<double> number_of(const pugi::xml_node& node) {
   return value;
 }
 
-// The first word of each line: lists of one class have a second.
-std::vector<std::string> read_list(const fs::path& path) {
-  std::ifstream stream(path);
-  if (!stream) throw system_error("open", path.string(), errno);
+constexpr std::string_view kPictureEndings[] = {".jpg", ".jpeg", ".png", ".webp", ".bmp"};
+
+std::string lower(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return text;
+}
+
+// Without folders and without the ending of a picture or an annotation file.
+std::string stem_of(std::string name) {
+  std::replace(name.begin(), name.end(), '\\', '/');
+  const fs::path file = fs::path(name).filename();
+  const auto ending = lower(file.extension().string());
+  const bool is_known = ending == ".xml" || std::find(std::begin(kPictureEndings), std::end(kPictureEndings),
+                                                      ending) != std::end(kPictureEndings);
+  return is_known ? file.stem().string() : file.string();
+}
+
+fs::path annotation_path(const fs::path& folder, const std::string& name) {
+  return folder / "Annotations" / (name + ".xml");
+}
+
+// The image of a line of a list: a name, with or without folders and ending; lists of one class have a
+// number, -1, 0 or 1, behind it.
+std::string image_of_line(const std::string& line, const fs::path& folder) {
+  auto name = stem_of(line);
+  const auto blank = line.find_last_of(" \t");
+  if (blank == std::string::npos) return name;
+  const auto last = line.substr(blank + 1);
+  if (last != "-1" && last != "0" && last != "1") return name;
+  std::error_code ignored;
+  const bool is_whole_name = fs::exists(annotation_path(folder, name), ignored);
+  return is_whole_name ? name : stem_of(trimmed(line.substr(0, blank)));
+}
+
+std::vector<std::string> read_list(const fs::path& path, const fs::path& folder) {
+  const auto text = read_text_file(path);
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
   std::vector<std::string> names;
-  for (std::string line; std::getline(stream, line);) {
-    const auto text = trimmed(line);
-    if (!text.empty()) names.push_back(text.substr(0, text.find_first_of(" \t")));
+  std::unordered_map<std::string, std::size_t> lines;
+  std::size_t number = 0;
+  for (std::size_t begin = text.starts_with(kMark) ? kMark.size() : 0; begin < text.size(); ++number) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    const auto line = trimmed(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+    if (line.empty()) continue;
+    SSD_VALIDATE(is_utf8(line) && line.find('\0') == std::string::npos,
+                 "'{}' line {}: '{}' is not UTF-8 text; save the list as UTF-8", path.string(), number + 1,
+                 printable(line));
+    auto name = image_of_line(line, folder);
+    SSD_VALIDATE(!name.empty(), "'{}' line {}: '{}' names no image", path.string(), number + 1, line);
+    const auto [other, is_new] = lines.emplace(name, number + 1);
+    SSD_VALIDATE(is_new, "'{}' line {}: '{}' is in line {} already", path.string(), number + 1, name,
+                 other->second);
+    names.push_back(std::move(name));
   }
   SSD_VALIDATE(!names.empty(), "'{}': no image in it", path.string());
   return names;
 }
+
+// The files of a folder, by their names and by those in lower case.
+class PictureFolder {
+ public:
+  explicit PictureFolder(const fs::path& folder) : folder_(folder) {
+    std::error_code error;  // a folder that is missing shows when its pictures are
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      auto name = entry->path().filename().string();
+      files_.emplace(lower(name), name);
+    }
+  }
+
+  // The file of an image, below the folder: what its XML calls it, else its name with the endings of pictures
+  // in any case. name + ".jpg" where there is none.
+  std::string find(const std::string& name, std::string called) const {
+    std::replace(called.begin(), called.end(), '\\', '/');
+    std::error_code ignored;
+    if (!called.empty() && fs::is_regular_file(folder_ / called, ignored)) return called;
+    std::vector<std::string> candidates{fs::path(called).filename().string()};
+    for (const auto ending : kPictureEndings) candidates.push_back(name + std::string(ending));
+    for (const auto& candidate : candidates) {
+      const auto [first, last] = files_.equal_range(lower(candidate));
+      for (auto file = first; file != last; ++file) {
+        if (file->second == candidate) return candidate;
+      }
+      if (first != last) return first->second;
+    }
+    return name + ".jpg";
+  }
+
+ private:
+  fs::path folder_;
+  std::unordered_multimap<std::string, std::string> files_;
+};
 
 std::optional<std::int64_t> id_of_name(const std::string& name) {
   std::int64_t number = 0;
@@ -95,7 +238,7 @@ std::vector<ImageId> make_image_ids(const std::vector<std::string>& names) {
 class Reader {
  public:
   Reader(const VocSource& source, std::vector<AnnotationProblem>& problems)
-      : source_(source), problems_(problems) {
+      : source_(source), problems_(problems), pictures_(voc_pictures(source.folder)) {
     for (const auto& name : source.classes) {
       const auto id = CategoryId(static_cast<std::int64_t>(set_.categories.size() + 1));
       set_.categories.push_back({id, name});
@@ -105,10 +248,7 @@ class Reader {
 
   AnnotationSet read() {
     const auto list = voc_list_path(source_.folder, source_.image_set);
-    const auto names = read_list(list);
-    std::unordered_set<std::string> seen;
-    for (const auto& name : names)
-      SSD_VALIDATE(seen.insert(name).second, "'{}': '{}' is in it twice", list.string(), name);
+    const auto names = read_list(list, source_.folder);
     const auto ids = make_image_ids(names);
     for (std::size_t i = 0; i < names.size(); ++i) read_image(names[i], ids[i], i);
     if (no_size_count_ != 0)
@@ -135,7 +275,7 @@ class Reader {
   }
 
   void read_image(const std::string& name, ImageId id, std::size_t index) {
-    const auto path = source_.folder / "Annotations" / (name + ".xml");
+    const auto path = annotation_path(source_.folder, name);
     pugi::xml_document document;
     try {
       document = read_xml(path);
@@ -148,7 +288,8 @@ class Reader {
     if (!width || !height)
       return add_problem(Kind::bad_image, index, id.value(),
                          fmt::format("'{}': width or height in <size> is no size", path.string()));
-    set_.images.push_back({id, name + ".jpg", *width, *height});
+    const auto called = trimmed(root.child("filename").child_value());
+    set_.images.push_back({id, pictures_.find(name, called), *width, *height});
     std::size_t place = 0;
     for (const auto object : root.children("object"))
       read_object(object, id, fmt::format("'{}': object[{}]", path.string(), place++));
@@ -185,6 +326,7 @@ class Reader {
 
   const VocSource& source_;
   std::vector<AnnotationProblem>& problems_;
+  PictureFolder pictures_;
   AnnotationSet set_;
   std::unordered_map<std::string, CategoryId> categories_;
   std::size_t no_size_count_ = 0;
@@ -192,6 +334,10 @@ class Reader {
 };
 
 }  // namespace
+
+fs::path voc_pictures(const fs::path& folder) {
+  return folder / "JPEGImages";
+}
 
 fs::path voc_list_path(const fs::path& folder, const std::string& image_set) {
   return folder / "ImageSets" / "Main" / (image_set + ".txt");

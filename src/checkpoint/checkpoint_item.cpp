@@ -1,6 +1,6 @@
 #include "checkpoint/checkpoint_item.hpp"
 
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace ssd {
 namespace {

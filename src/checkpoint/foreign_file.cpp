@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace ssd {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 #include "core/error.hpp"
 
 namespace ssd::pickle {

@@ -8,7 +8,7 @@
 #include "checkpoint/pickle_input.hpp"
 #include "checkpoint/pickle_items.hpp"
 #include "checkpoint/pickle_objects.hpp"
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 #include "core/error.hpp"
 
 namespace ssd {

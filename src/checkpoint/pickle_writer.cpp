@@ -6,7 +6,7 @@
 
 #include "checkpoint/little_endian.hpp"
 #include "checkpoint/pickle_format.hpp"
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 #include "core/error.hpp"
 
 namespace ssd {

@@ -6,7 +6,7 @@
 #include "checkpoint/pickle_format.hpp"
 #include "checkpoint/pickle_reader.hpp"
 #include "checkpoint/pickle_writer.hpp"
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 #include "checkpoint/zip_reader.hpp"
 #include "core/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "checkpoint/little_endian.hpp"
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 #include "checkpoint/zip_format.hpp"
 #include "core/digest.hpp"
 #include "core/error.hpp"

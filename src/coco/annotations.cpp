@@ -48,11 +48,17 @@ void read_field(const char* key, JsonValue value, std::optional<T>& target, Read
   }
 }
 
+// null says as little as a field that is missing: 0.
+std::optional<std::int64_t> read_side(JsonValue value, std::string& complaint) {
+  if (value.is_null()) return 0;
+  return read_integer(value, complaint);
+}
+
 // Everything of one reading: where records and problems go.
 class Reader {
  public:
-  Reader(std::string file, std::vector<AnnotationProblem>& problems)
-      : file_(std::move(file)), problems_(problems) {}
+  Reader(std::string file, AnnotationUse use, std::vector<AnnotationProblem>& problems)
+      : file_(std::move(file)), use_(use), problems_(problems) {}
 
   AnnotationSet read(const std::filesystem::path& path) {
     read_json_file(path, [this](simdjson::ondemand::document& document) { read_document(document); });
@@ -129,13 +135,17 @@ class Reader {
       if (key == "id") {
         has_id = true;
         read_field("id", field.value(), id, read_integer, kBad, problems);
+      } else if (key == "name" && use_ == AnnotationUse::scores) {
+        std::string ignored;
+        name = read_string(field.value(), ignored);
       } else if (key == "name") {
         has_name = true;
         read_field("name", field.value(), name, read_string, kBad, problems);
       }
     }
     if (!has_id) problems.add(kBad, "has no id");
-    if (!has_name) problems.add(kBad, "has no name");
+    if (!has_name && use_ == AnnotationUse::all) problems.add(kBad, "has no name");
+    if (!name && use_ == AnnotationUse::scores && id) name = fmt::format("category {}", *id);
     if (!problems.empty()) return problems.append_to(problems_, id);
     set_.categories.push_back({CategoryId(*id), std::move(*name)});
     category_indices_.push_back(index);
@@ -154,12 +164,14 @@ class Reader {
       if (key == "id") {
         has_id = true;
         read_field("id", field.value(), id, read_integer, kBad, problems);
+      } else if (use_ == AnnotationUse::scores) {
+        continue;
       } else if (key == "file_name") {
         read_field("file_name", field.value(), file_name, read_string, kBad, problems);
       } else if (key == "width") {
-        read_field("width", field.value(), width, read_integer, kBad, problems);
+        read_field("width", field.value(), width, read_side, kBad, problems);
       } else if (key == "height") {
-        read_field("height", field.value(), height, read_integer, kBad, problems);
+        read_field("height", field.value(), height, read_side, kBad, problems);
       }
     }
     if (!has_id) problems.add(kBad, "has no id");
@@ -275,6 +287,7 @@ class Reader {
   };
 
   std::string file_;
+  AnnotationUse use_;
   std::vector<AnnotationProblem>& problems_;
   AnnotationSet set_;
   bool has_images_ = false;
@@ -312,12 +325,12 @@ const char* describe(AnnotationProblemKind kind) {
 }
 
 AnnotationSet read_annotations(const std::filesystem::path& path, std::vector<AnnotationProblem>& problems) {
-  return Reader(path.string(), problems).read(path);
+  return Reader(path.string(), AnnotationUse::all, problems).read(path);
 }
 
-AnnotationSet read_annotations(const std::filesystem::path& path) {
+AnnotationSet read_annotations(const std::filesystem::path& path, AnnotationUse use) {
   std::vector<AnnotationProblem> problems;
-  auto set = read_annotations(path, problems);
+  auto set = Reader(path.string(), use, problems).read(path);
   if (problems.size() == 1) throw Error(problems.front().text);
   if (problems.size() > 1) {
     throw Error(fmt::format("{} (and {} more in the file)", problems.front().text, problems.size() - 1));

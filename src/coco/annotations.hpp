@@ -71,9 +71,14 @@ struct AnnotationProblem {
   std::string text;                // one line: file, array, index, id, field, value
 };
 
+enum class AnnotationUse {
+  all,
+  scores  // what an evaluation looks at: images without names and sizes, categories without a name have their id
+};
+
 // Reads an instances_*.json. Throws Error with file, record and value where it is not what it should be: the
-// first problem, and how many more there are.
-AnnotationSet read_annotations(const std::filesystem::path& path);
+// first problem, and how many more there are. Fields that the use has no need of are not looked at.
+AnnotationSet read_annotations(const std::filesystem::path& path, AnnotationUse use = AnnotationUse::all);
 
 // The same, but records that are not what they should be are left out of the set and described in problems
 // (appended). Still throws Error where the file as a whole cannot be used: unreadable, not JSON, cut off, an

@@ -1,4 +1,4 @@
-// A file of any size, looked at through a window of bytes in memory. InputFile is thread safe; each thread
+// A JSON file of any size, looked at through a window of bytes in memory. InputFile is thread safe; each thread
 // has a window of its own. Both throw Error with the name of the file and the system's text.
 #pragma once
 
@@ -9,20 +9,26 @@
 
 namespace ssd {
 
+// The text of a regular file, without a UTF-8 byte order mark. A gzip-compressed file is unpacked into memory.
+// Throws Error for UTF-16 and UTF-32, which Windows programs write.
 class InputFile {
  public:
-  explicit InputFile(const std::filesystem::path& path);  // a regular file
+  explicit InputFile(const std::filesystem::path& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
   const std::string& name() const { return name_; }
-  std::size_t size() const { return size_; }  // when it was opened
+  std::size_t size() const { return size_; }  // bytes of the text, when it was opened
   void read(std::size_t offset, char* bytes, std::size_t count) const;
 
  private:
+  void look_at_first_bytes();
+  void unpack();
+
   std::string name_;
   int descriptor_ = -1;
+  std::size_t begin_ = 0;  // of the text
   std::size_t size_ = 0;
 };
 

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "coco/file_window.hpp"
 #include "core/error.hpp"
 
 namespace ssd {
@@ -108,10 +106,6 @@ class MaskFilter {
   std::size_t depth_ = 0;
 };
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 }  // namespace
 
 simdjson::padded_string_view JsonText::view() const {
@@ -119,23 +113,18 @@ simdjson::padded_string_view JsonText::view() const {
 }
 
 JsonText read_json_without_masks(const std::filesystem::path& path) {
-  errno = 0;
-  const auto fail = [&] { return system_error("read", path.string(), errno != 0 ? errno : EIO); };
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (!file || std::fseek(file.get(), 0, SEEK_END) != 0) throw fail();
-  const long size = std::ftell(file.get());
-  if (size < 0 || std::fseek(file.get(), 0, SEEK_SET) != 0) throw fail();
+  const InputFile file(path);
   JsonText text;
-  text.file_bytes = static_cast<std::size_t>(size);
+  text.file_bytes = file.size();
   text.buffer = simdjson::padded_string(text.file_bytes + 1);  // one of no length has no buffer
-  if (text.buffer.data() == nullptr) throw fail();
+  SSD_VALIDATE(text.buffer.data() != nullptr, "cannot read '{}': out of memory", file.name());
   MaskFilter filter(text.buffer.data());
   std::vector<char> window(kWindowBytes);
-  for (auto rest = text.file_bytes; rest != 0;) {
-    const auto count = std::min(rest, window.size());
-    if (std::fread(window.data(), 1, count, file.get()) != count) throw fail();
+  for (std::size_t at = 0; at < text.file_bytes;) {
+    const auto count = std::min(text.file_bytes - at, window.size());
+    file.read(at, window.data(), count);
     filter.take({window.data(), count});
-    rest -= count;
+    at += count;
   }
   text.byte_count = filter.size();
   std::memset(text.buffer.data() + text.byte_count, 0, simdjson::SIMDJSON_PADDING);

@@ -124,9 +124,7 @@ int run_comm_bench(const CommBenchOptions& options, const MpiComm& world) {
     gpu = choose_device(options.device, placement);
     check_memory(buffer_bytes, placement, gpu);
     // What it is written to at the end is looked at now.
-    const auto folder = options.json.parent_path();
-    SSD_VALIDATE(!world.is_root() || folder.empty() || std::filesystem::is_directory(folder),
-                 "--json '{}': no folder '{}'; make it first", options.json.string(), folder.string());
+    if (world.is_root() && !options.json.empty()) validate_output_path(options.json);
   });
   agree_on_one_gpu_each(world, placement, gpu);
 

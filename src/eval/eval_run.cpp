@@ -11,6 +11,7 @@
 #include "coco/evaluation_scope.hpp"
 #include "coco/match.hpp"
 #include "comm/agreement.hpp"
+#include "core/atomic_file.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "data/open_on_ranks.hpp"
@@ -76,7 +77,8 @@ class EvaluationRun {
     // One after the other where there is one thread: then the results are not in memory yet.
     const auto policy = threads_ > 1 ? std::launch::async : std::launch::deferred;
     auto reading = std::async(policy, [this, &of_shards] {
-      return of_shards ? std::move(*of_shards) : read_annotations(options_.ground_truth);
+      return of_shards ? std::move(*of_shards)
+                       : read_annotations(options_.ground_truth, AnnotationUse::scores);
     });
     if (policy == std::launch::deferred) reading.wait();
     auto detections = read_results();
@@ -156,19 +158,20 @@ class EvaluationRun {
   int threads_;
 };
 
+// The numbers first: they are not lost where a file cannot be written.
 void publish(const EvalReport& report, const EvalOptions& options) {
-  if (!options.json.empty()) {
-    write_report(options.json, report,
-                 options.json_has_arrays ? ReportArrays::put_in : ReportArrays::leave_out);
-  }
-  if (!options.plot.empty()) write_plot(options.plot, precision_recall_plot(report.result));
   for (const auto& warning : report.warnings) log_warning("{}", warning);
   if (std::find(report.summary.begin(), report.summary.end(), -1) != report.summary.end())
     log_info("note: -1.000 says that there is no ground truth of this kind");
   auto text = format_summary(report.result.parameters, report.summary);
   if (options.shows_categories) text += "\n" + format_category_table(report.categories);
-  const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  SSD_VALIDATE(is_written, "cannot write the numbers to standard output");
+  const bool is_printed = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (!options.json.empty()) {
+    write_report(options.json, report,
+                 options.json_has_arrays ? ReportArrays::put_in : ReportArrays::leave_out);
+  }
+  if (!options.plot.empty()) write_plot(options.plot, precision_recall_plot(report.result));
+  SSD_VALIDATE(is_printed, "cannot write the numbers to standard output");
 }
 
 }  // namespace
@@ -178,6 +181,12 @@ std::optional<EvalReport> evaluate_files(const EvalOptions& options, const MpiCo
 }
 
 int run_evaluation_program(const EvalOptions& options, const MpiComm& world) {
+  run_in_agreement(world, [&] {
+    if (!world.is_root()) return;
+    for (const auto& path : {options.json, options.plot}) {
+      if (!path.empty()) validate_output_path(path);
+    }
+  });
   const auto report = evaluate_files(options, world);
   run_in_agreement(world, [&] {
     if (report) publish(*report, options);

@@ -44,10 +44,12 @@ bool starts_with(std::span<const std::byte> bytes, std::span<const char> text) {
 
 int exif_orientation(std::span<const std::byte> app1) {
   constexpr std::array<char, 6> kExif{'E', 'x', 'i', 'f', 0, 0};
+  return starts_with(app1, kExif) ? tiff_orientation(app1.subspan(kExif.size())) : kUpright;
+}
+
+int tiff_orientation(std::span<const std::byte> tiff) {
   constexpr std::array<char, 4> kLittle{'I', 'I', 42, 0};
   constexpr std::array<char, 4> kBig{'M', 'M', 0, 42};
-  if (!starts_with(app1, kExif)) return kUpright;
-  const auto tiff = app1.subspan(kExif.size());
   const bool is_big_endian = starts_with(tiff, kBig);
   if (!is_big_endian && !starts_with(tiff, kLittle)) return kUpright;
 

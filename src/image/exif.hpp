@@ -11,4 +11,7 @@ namespace ssd {
 // span: a block that is not EXIF, is damaged, or has no valid orientation gives 1.
 int exif_orientation(std::span<const std::byte> app1);
 
+// The same of the TIFF structure alone, as PNG and WebP hold it.
+int tiff_orientation(std::span<const std::byte> tiff);
+
 }  // namespace ssd

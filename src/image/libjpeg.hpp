@@ -14,11 +14,9 @@
 
 #include <array>
 
-namespace ssd {
+#include "image/rgb_image.hpp"
 
-// A header of 200 bytes may promise 65500 x 65500 pixels. Larger pictures than this are refused before memory
-// is taken: 400 MB as RGB, and a few times that inside libjpeg for a progressive file.
-inline constexpr std::int64_t kLargestPictureInPixels = std::int64_t{1} << 27;
+namespace ssd {
 
 struct LibjpegErrors {
   jpeg_error_mgr base;                        // first, so that a jpeg_error_mgr* is a LibjpegErrors*

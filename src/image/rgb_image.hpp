@@ -8,6 +8,10 @@
 
 namespace ssd {
 
+// A header of 200 bytes may promise 65500 x 65500 pixels. Larger pictures than this are refused before memory
+// is taken: 400 MB as RGB, and a few times that inside a decoder.
+inline constexpr std::int64_t kLargestPictureInPixels = std::int64_t{1} << 27;
+
 struct RgbImage {
   int width = 0;
   int height = 0;

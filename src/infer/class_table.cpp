@@ -11,10 +11,12 @@
 namespace ssd {
 namespace {
 
-CategoryId find_category(const AnnotationSet& truth, const std::string& name, int label) {
-  const auto same = [&](const Category& category) { return category.name == name; };
-  const auto category = std::find_if(truth.categories.begin(), truth.categories.end(), same);
-  if (category != truth.categories.end()) return category->id;
+// earlier: classes before this one that have its name; the truth's are taken in the same order.
+CategoryId find_category(const AnnotationSet& truth, const std::string& name, std::ptrdiff_t earlier,
+                         int label) {
+  for (const auto& category : truth.categories) {
+    if (category.name == name && earlier-- == 0) return category.id;
+  }
   std::vector<std::string> names;
   for (const auto& known : truth.categories) names.push_back(known.name);
   throw Error(fmt::format("the truth has no category '{}' (class {} of the checkpoint); it has: {}", name,
@@ -38,8 +40,10 @@ std::vector<Category> class_table(const CheckpointItem& root, const AnnotationSe
   for (std::int64_t label = 1; label <= count; ++label) {
     const auto item = labels ? labels->find(label) : std::nullopt;
     auto name = item ? item->text() : fmt::format("class {}", label);
+    const auto earlier = std::count_if(classes.begin(), classes.end(),
+                                       [&](const Category& category) { return category.name == name; });
     const auto id =
-        truth == nullptr ? CategoryId(label) : find_category(*truth, name, static_cast<int>(label));
+        truth == nullptr ? CategoryId(label) : find_category(*truth, name, earlier, static_cast<int>(label));
     classes.push_back({id, std::move(name)});
   }
   return classes;

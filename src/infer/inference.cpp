@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "coco/detections.hpp"
+#include "core/atomic_file.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/stopwatch.hpp"
@@ -79,11 +80,7 @@ class InferenceRun {
 
   // What would be found only after the work is done is looked at before it.
   void prepare_output() {
-    if (!options_.output.empty()) {
-      const auto folder = options_.output.has_parent_path() ? options_.output.parent_path() : fs::path(".");
-      SSD_VALIDATE(fs::is_directory(folder), "--output '{}': no folder '{}'", options_.output.string(),
-                   folder.string());
-    }
+    if (!options_.output.empty()) validate_output_path(options_.output);
     if (!draws()) return;
     std::error_code error;
     fs::create_directories(options_.draw_folder, error);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -15,11 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_jpeg_name(const fs::path& path) {
+bool is_picture_name(const fs::path& path) {
   auto extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return extension == ".jpg" || extension == ".jpeg";
+  constexpr std::string_view kEndings[] = {".jpg", ".jpeg", ".png", ".webp", ".bmp"};
+  return std::find(std::begin(kEndings), std::end(kEndings), extension) != std::end(kEndings);
 }
 
 // Whether the last names of the path are those of the end, all of them.
@@ -35,8 +38,7 @@ bool ends_with(const fs::path& path, const fs::path& end) {
 class TruthImages {
  public:
   explicit TruthImages(const AnnotationSet& truth) {
-    for (const auto& image : truth.images)
-      images_.emplace(fs::path(image.file_name).filename().string(), &image);
+    for (const auto& image : truth.images) images_.emplace(path_of(image).filename().string(), &image);
   }
 
   // The image of a picture; null where there is none. Throws Error where there are several.
@@ -45,7 +47,7 @@ class TruthImages {
     const auto [first, last] = images_.equal_range(path.filename().string());
     for (auto candidate = first; candidate != last; ++candidate) {
       const auto& image = *candidate->second;
-      if (!ends_with(path, fs::path(image.file_name).lexically_normal())) continue;
+      if (!ends_with(path, path_of(image).lexically_normal())) continue;
       SSD_VALIDATE(found == nullptr, "'{}': the truth has two images of this file name, {} and {}",
                    path.string(), found->id.value(), image.id.value());
       found = &image;
@@ -54,6 +56,13 @@ class TruthImages {
   }
 
  private:
+  // Windows programs write backslashes.
+  static fs::path path_of(const ImageEntry& image) {
+    auto name = image.file_name;
+    std::replace(name.begin(), name.end(), '\\', '/');
+    return name;
+  }
+
   std::unordered_multimap<std::string, const ImageEntry*> images_;
 };
 
@@ -83,12 +92,12 @@ class Lister {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
       std::error_code ignored;
-      if (is_jpeg_name(entry->path()) && !entry->is_directory(ignored)) files.push_back(entry->path());
+      if (is_picture_name(entry->path()) && !entry->is_directory(ignored)) files.push_back(entry->path());
     }
     if (error) return list_.problems.push_back(fmt::format("'{}': {}", folder.string(), error.message()));
     if (files.empty()) {
       return list_.problems.push_back(
-          fmt::format("'{}': no .jpg or .jpeg file in this folder", folder.string()));
+          fmt::format("'{}': no .jpg, .jpeg, .png, .webp or .bmp file in this folder", folder.string()));
     }
     std::sort(files.begin(), files.end());
     for (const auto& file : files) add_picture(file, Origin::folder);

@@ -9,6 +9,7 @@
 #include "core/log.hpp"
 #include "data/batch.hpp"
 #include "image/orientation.hpp"
+#include "image/picture.hpp"
 
 namespace ssd {
 namespace {
@@ -29,6 +30,12 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
 
 RgbImage PictureReader::decode(const Picture& picture) {
   const auto bytes = read_file(picture.path);
+  if (picture_format(bytes) != PictureFormat::jpeg) {
+    auto decoded = decode_picture(bytes);
+    const int orientation = choose_orientation(
+        {decoded.image.width, decoded.image.height, 3, decoded.orientation}, picture.truth);
+    return orientation == 1 ? std::move(decoded.image) : apply_orientation(decoded.image, orientation);
+  }
   const int orientation = choose_orientation(decoder_.read_info(bytes), picture.truth);
   RgbImage stored;
   const int warnings = decoder_.decode(bytes, stored);

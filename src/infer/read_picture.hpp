@@ -13,7 +13,7 @@ namespace ssd {
 class PictureReader {
  public:
   // Decodes the file, turns it as choose_orientation says and scales it into input, (300, 300, 3) uint8.
-  // Returns the picture upright. Throws Error that names the file: missing, not a JPEG, cut off, damaged, of
+  // Returns the picture upright. Throws Error that names the file: missing, of a format that is not read, cut off, damaged, of
   // another size than the truth's.
   RgbImage read(const Picture& picture, std::uint8_t* input);
 

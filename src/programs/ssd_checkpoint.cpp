@@ -6,17 +6,21 @@
 #include "checkpoint_tool/describe.hpp"
 #include "checkpoint_tool/tool_options.hpp"
 #include "comm/agreement.hpp"
+#include "core/atomic_file.hpp"
 #include "core/error.hpp"
 
 namespace {
 
 int run(const ssd::ToolOptions& options) {
+  if (!options.output.empty()) ssd::validate_output_path(options.output);
   const auto root = ssd::read_checkpoint_file(options.file);
   if (!options.output.empty()) {
     ssd::write_checkpoint_file(options.output, ssd::convert_checkpoint(root, options.part, options.dtype));
-    fmt::print("{}: {} bytes, of {}: {} bytes\n", options.output.string(),
-               std::filesystem::file_size(options.output), options.file.string(),
-               std::filesystem::file_size(options.file));
+    if (std::filesystem::is_regular_file(options.output)) {
+      fmt::print("{}: {} bytes, of {}: {} bytes\n", options.output.string(),
+                 std::filesystem::file_size(options.output), options.file.string(),
+                 std::filesystem::file_size(options.file));
+    }
   }
   if (!options.compared.empty()) {
     const auto comparison = ssd::compare_checkpoints(root, ssd::read_checkpoint_file(options.compared));

@@ -23,6 +23,10 @@ inline constexpr std::uint32_t kImageEncodedAnew = 1U << 3;
 inline constexpr std::uint32_t kImageSizeFromPicture = 1U << 4;
 inline constexpr std::uint32_t kImageSourceProgressive = 1U << 5;
 inline constexpr std::uint32_t kImageSourceArithmetic = 1U << 6;
+inline constexpr std::uint32_t kImageSourcePng = 1U << 7;
+inline constexpr std::uint32_t kImageSourceWebp = 1U << 8;
+inline constexpr std::uint32_t kImageSourceBmp = 1U << 9;
+inline constexpr std::uint32_t kImageSourceAlpha = 1U << 10;
 // Bits of annotations/flags.
 inline constexpr std::uint32_t kAnnotationCrowd = 1U << 0;
 inline constexpr std::uint32_t kAnnotationTrainable = 1U << 1;

@@ -348,8 +348,11 @@ void Trainer::report_evaluation(std::int64_t epoch, const EvaluationReport& repo
   if (!has_json()) return;
   JsonLines::Json per_category = JsonLines::Json::object();
   for (const auto& category : report.categories) {
-    per_category[category.name] = {
-        {"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
+    // Two classes may have one name.
+    const auto key = per_category.contains(category.name)
+                         ? fmt::format("{} (id {})", category.name, category.id.value())
+                         : category.name;
+    per_category[key] = {{"AP", category.ap}, {"AP50", category.ap50}, {"boxes", category.box_count}};
   }
   json_->log(epoch >= 0 ? JsonLines::Json{epoch} : JsonLines::Json::array(),
              {{"mAP", report.summary[0]},

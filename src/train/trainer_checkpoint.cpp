@@ -7,6 +7,7 @@
 
 #include "checkpoint/file_names.hpp"
 #include "comm/agreement.hpp"
+#include "core/atomic_file.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/phase.hpp"
@@ -78,11 +79,11 @@ void Trainer::load_start() {
     }
   }
   // An evaluation comes late: what it writes to is looked at now.
-  const auto results_folder = options_.results.parent_path();
-  std::error_code ignored;
-  SSD_VALIDATE(
-      !world_.is_root() || results_folder.empty() || std::filesystem::is_directory(results_folder, ignored),
-      "--results '{}': no folder '{}'; make it first", options_.results.string(), results_folder.string());
+  if (world_.is_root()) {
+    for (const auto& path : {options_.results, options_.plot}) {
+      if (!path.empty()) validate_output_path(path);
+    }
+  }
   if (world_.is_root() && !options_.json_summary.empty())
     json_ = std::make_unique<JsonLines>(options_.json_summary);
   if (world_.is_root() && !options_.plot.empty() && options_.mode == Mode::training)

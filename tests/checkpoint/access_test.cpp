@@ -7,7 +7,7 @@
 #include "checkpoint/file_names.hpp"
 #include "checkpoint/own_section.hpp"
 #include "checkpoint/state_dict.hpp"
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 

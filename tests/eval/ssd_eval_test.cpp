@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -92,6 +93,87 @@ TEST_F(SsdEval, writes_all_numbers_as_json) {
   EXPECT_EQ(written["arrays"]["recall"].size(), 10U * 80 * 4 * 3);
   EXPECT_EQ(written["categories"].size(), 80U);
   EXPECT_EQ(written["categories"][0]["name"], "person");
+}
+
+TEST_F(SsdEval, U3_outputs_that_are_no_files_are_written_through) {
+  const auto results = write("results.json", "[" + record(1, 1) + "]");
+  const auto run = run_eval({truth(), results, "--json", "/dev/null"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_THAT(run_eval({truth(), results, "--json", "/dev/stdout"}).out, HasSubstr("\"AP50\": "));
+}
+
+TEST_F(SsdEval, U6_fields_that_an_evaluation_has_no_use_for_are_not_asked_for) {
+  const auto odd =
+      write("odd.json", R"({"images": [{"id": 1, "width": null, "height": "120", "file_name": 7}],
+      "categories": [{"id": 1}, {"id": 2, "name": 5}],
+      "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 40], "area": 1600, "iscrowd": 0}]})");
+  const auto run = run_eval({odd, write("results.json", "[" + record(1, 1) + "]"), "--per-category"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("category 1   1.000   1.000        1\n"));
+}
+
+TEST_F(SsdEval, U10_outputs_are_looked_at_before_the_work) {
+  const auto results = write("results.json", "[" + record(1, 1) + "]");
+  for (const char* option : {"--json", "--plot"}) {
+    const auto path = folder.path() / "missing" / "x";
+    const auto run = run_eval({truth(), results, option, path});
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_EQ(run.out, "");
+    EXPECT_EQ(run.err, "error: cannot write '" + path.string() + "': no folder '" +
+                           path.parent_path().string() + "'; make it first\n");
+    const auto ranks = run_ranks(2, {truth(), results, option, path});
+    EXPECT_EQ(ranks.exit_code, 1);
+    EXPECT_THAT(ranks.err, HasSubstr("make it first"));
+  }
+}
+
+// /dev/full takes no byte.
+TEST_F(SsdEval, U10_the_numbers_are_printed_where_a_file_cannot_be_written) {
+  const auto run =
+      run_eval({truth(), write("results.json", "[" + record(1, 1) + "]"), "--json", "/dev/full"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr("Average Precision"));
+  EXPECT_THAT(run.err, HasSubstr("cannot write '/dev/full': No space left on device"));
+}
+
+std::string gzipped(const std::string& text, const std::filesystem::path& path) {
+  const gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+  return path;
+}
+
+TEST_F(SsdEval, U11_byte_order_marks_and_gzip_are_read) {
+  const auto results_text = "[" + record(1, 1) + "," + record(2, 2) + "]";
+  const auto results = write("results.json", results_text);
+  const auto expected = run_eval({truth(), results}).out;
+  const auto truth_text = text_of(truth());
+  const auto marked_truth = write("marked_truth.json", "\xef\xbb\xbf" + truth_text);
+  const auto marked = write("marked.json", "\xef\xbb\xbf" + results_text);
+  const auto packed_truth = gzipped(truth_text, folder.path() / "truth.json.gz");
+  const auto packed = gzipped("\xef\xbb\xbf" + results_text, folder.path() / "results.json.gz");
+  for (const auto& [gt, dt] :
+       {std::pair{marked_truth, marked}, {packed_truth, packed}, {marked_truth, packed}}) {
+    const auto run = run_eval({gt, dt, "--threads", "2"});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.out, expected) << gt << ' ' << dt;
+  }
+  EXPECT_EQ(run_ranks(2, {packed_truth, packed}).out, expected);
+}
+
+TEST_F(SsdEval, U11_other_encodings_and_damaged_gzip_are_named) {
+  const auto results = write("results.json", "[]");
+  EXPECT_THAT(run_eval({write("wide.json", std::string("\xff\xfe{\0", 4)), results}).err,
+              HasSubstr("wide.json' is UTF-16 or UTF-32, as Windows programs write it; save it as UTF-8"));
+  const auto packed = text_of(gzipped(text_of(truth()), folder.path() / "truth.json.gz"));
+  const auto cut = run_eval({write("cut.json.gz", packed.substr(0, packed.size() / 2)), results});
+  EXPECT_EQ(cut.exit_code, 1);
+  EXPECT_THAT(cut.err, HasSubstr("cut.json.gz' is damaged or cut off: gzip says: "));
+  EXPECT_THAT(run_eval({truth(), write("page.json", "<!DOCTYPE html>")}).err,
+              HasSubstr("page.json' is HTML or XML"));
+  EXPECT_THAT(run_eval({truth(), write("x.json", "PK\x03\x04")}).err,
+              HasSubstr("x.json' is a ZIP archive; unpack it"));
 }
 
 TEST_F(SsdEval, T3_22_per_category_shows_ap_of_each_and_a_dash_without_ground_truth) {

@@ -49,7 +49,8 @@ TEST_F(PictureListTest, takes_files_in_their_order_and_those_of_folders_by_name_
 TEST_F(PictureListTest, a_folder_without_pictures_is_a_problem) {
   const auto list = list_pictures(std::vector{at("empty"), at("b")}, nullptr);
   EXPECT_THAT(names_of(list), ElementsAre("2.jpg"));
-  EXPECT_THAT(list.problems, ElementsAre(EndsWith("empty': no .jpg or .jpeg file in this folder")));
+  EXPECT_THAT(list.problems,
+              ElementsAre(EndsWith("empty': no .jpg, .jpeg, .png, .webp or .bmp file in this folder")));
 }
 
 TEST_F(PictureListTest, ids_come_from_the_truth_by_file_name) {

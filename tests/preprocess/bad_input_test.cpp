@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
     Json, BadInput,
     testing::Values(
         BadSet{"not_json", "<!DOCTYPE html><html>", kGoodPicture,
-               "error: 'JSON' is not valid JSON or is cut off (21 bytes: ~); download or write it again\n"},
+               "error: 'JSON' is HTML or XML, not JSON; was the download refused?\n"},
         BadSet{"empty", "", kGoodPicture,
                "error: 'JSON' is not valid JSON or is cut off (0 bytes: ~); download or write it again\n"},
         BadSet{"cut_off", good_set().dump().substr(0, 100), kGoodPicture,
@@ -185,10 +185,10 @@ INSTANTIATE_TEST_SUITE_P(
                "error: train: 0 of 1 images found in 'IMAGES' (looked for 'a.jpg')\n"},
         BadSet{"empty", good_set().dump(), "reject/empty.jpg",
                one_problem("images that cannot be decoded", "'IMAGES/a.jpg' (image 1): an empty file")},
-        BadSet{
-            "png_named_jpg", good_set().dump(), "notjpeg/png_named.jpg",
-            one_problem("images that cannot be decoded",
-                        "'IMAGES/a.jpg' (image 1): not a JPEG (it begins with 89 50 4e 47, not with ff d8)")},
+        BadSet{"png_named_jpg", good_set().dump(), "notjpeg/png_named.jpg",
+               one_problem("images whose size is not the JSON's",
+                           "'IMAGES/a.jpg' (image 1): the JSON says 128 x 128, the picture has 6 x 6 "
+                           "(EXIF orientation 1)")},
         BadSet{"cut_off", good_set().dump(), "warn/trunc3000_testorig.jpg",
                one_problem("images that are cut off",
                            "'IMAGES/a.jpg' (image 1): its 3000 bytes end before the picture does")},

@@ -225,7 +225,8 @@ TEST_F(Preprocess, T2_07_T2_11_T2_12_T2_14_everything_bad_is_listed_and_nothing_
   add_good_image();
   add_image(2, "gone.jpg", {{5, 5}});
   add_image(3, "empty.jpg", {{5, 5}}, "jpeg_nasty/reject/empty.jpg");
-  add_image(4, "png.jpg", {{6, 6}}, "jpeg_nasty/notjpeg/png_named.jpg");
+  write_text(images / "gif.jpg", "GIF89a");
+  add_image(4, "gif.jpg", {{6, 6}});
   add_image(5, "cut.jpg", {{227, 149}}, "jpeg_nasty/warn/trunc3000_testorig.jpg");
   add_image(6, "size.jpg", {{149, 227}}, "jpeg_nasty/ok/testorig.jpg");
   add_image(7, "", {{5, 5}});
@@ -247,7 +248,7 @@ TEST_F(Preprocess, T2_07_T2_11_T2_12_T2_14_everything_bad_is_listed_and_nothing_
           "  '{0}/' (image 7): the JSON gives no file_name\n"
           "train: 2 images that cannot be decoded:\n"
           "  '{0}/empty.jpg' (image 3): an empty file\n"
-          "  '{0}/png.jpg' (image 4): not a JPEG (it begins with 89 50 4e 47, not with ff d8)\n"
+          "  '{0}/gif.jpg' (image 4): a GIF picture; JPEG, PNG, WebP and BMP are read\n"
           "train: 1 images that are cut off:\n"
           "  '{0}/cut.jpg' (image 5): its 3000 bytes end before the picture does\n"
           "train: 1 images whose size is not the JSON's:\n"

@@ -1,4 +1,4 @@
-#include "checkpoint/utf8.hpp"
+#include "core/utf8.hpp"
 
 #include "core/error.hpp"
 
@@ -31,6 +31,15 @@ char32_t take_code_point(std::string_view& text) {
 
 void validate_utf8(std::string_view text) {
   while (!text.empty()) take_code_point(text);
+}
+
+bool is_utf8(std::string_view text) {
+  try {
+    validate_utf8(text);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 std::string latin1_to_utf8(std::string_view bytes) {

@@ -8,6 +8,7 @@ namespace ssd {
 
 // Throws Error for text that is not UTF-8.
 void validate_utf8(std::string_view text);
+bool is_utf8(std::string_view text);
 
 // bytes as Python 2's protocol writes them: each byte as the code point of that number. decode throws Error
 // for a code point above 255.
