@@ -22,7 +22,7 @@ sysroot=$build/sysroot
 packages=(
   libc6-dev libopenmpi-dev libhdf5-dev libjpeg62-turbo-dev libpng-dev libisal-dev liblzma-dev
   libboost-program-options-dev libfmt-dev libsimdjson-dev nlohmann-json3-dev libxxhash-dev libhwy-dev libcairo2-dev
-  libpugixml-dev zlib1g-dev libgtest-dev libgmock-dev
+  libpugixml-dev zlib1g-dev libwebp-dev libstb-dev libgtest-dev libgmock-dev
 )
 
 # --- sysroot --------------------------------------------------------------------------------------------------------
