@@ -10,6 +10,7 @@
 #include "comm/mpi_session.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/open_files.hpp"
 #include "core/simd.hpp"
 
 namespace ssd {
@@ -59,6 +60,7 @@ void run_in_agreement(const MpiComm& comm, const std::function<void()>& phase) {
 }
 
 int run_program(int argc, char** argv, const std::function<int(const MpiComm&)>& body) {
+  raise_open_file_limit();
   // Read before MPI starts, which changes the environment.
   const auto objection =
       asks_for_text_alone(argc, argv) ? std::nullopt : objection_to_running_alone(std::getenv);

@@ -180,6 +180,29 @@ TEST(OwnSet, shards_are_copied_to_the_nodes_disk_once_and_give_the_same_losses) 
   EXPECT_EQ(loss_of(third), loss_of(plain));
 }
 
+TEST(OwnSet, U15_few_open_files_are_enough_where_the_hard_limit_allows_more_and_told_where_not) {
+  const TemporaryFolder folder;
+  const auto set = folder.path() / "set";
+  const auto packed =
+      run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", "train", "--shard-size", "4KiB", "--annotations",
+                   SSD_TEST_DATA "/coco_free/annotations/instances_train2017.json", "--images",
+                   SSD_TEST_DATA "/coco_free/train2017", set.string()});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  const auto limited = [&](const std::string& limit) {
+    std::string command = limit + "; exec " + test::kProgram;
+    for (const auto& word : training(set, {"--epochs", "0"})) command += " '" + word + "'";
+    return run_program({"/bin/sh", "-c", command});
+  };
+  const auto raised = limited("ulimit -S -n 20");
+  EXPECT_EQ(raised.exit_code, 0) << raised.err;
+  const auto refused = limited("ulimit -n 20");
+  EXPECT_EQ(refused.exit_code, 1) << refused.err;
+  EXPECT_THAT(refused.err, testing::ContainsRegex(
+                               "error: ulimit -n is 20: so many files may be open, but [0-9]+ or more are "
+                               "needed for the 7 train shards in '" +
+                               set.string() + "'.*ulimit -n 1024"));
+}
+
 // The output goes to a file here, as under a batch system.
 TEST(OwnSet, T5_18_a_log_file_has_whole_lines_without_carriage_returns_and_grows_during_the_run) {
   const TemporaryFolder folder;
