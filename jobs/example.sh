@@ -21,5 +21,5 @@ run_example() {
     exit 2
   fi
   for i in "${!options[@]}"; do [ "${options[i]}" != @ ] || options[i]=$3; done
-  exec "$here/local_mpi.sh" "$ranks" "$program" --data "$2" --backbone resnet50 "${options[@]}" "${@:least + 1}"
+  exec "$here/local_mpi.sh" "$ranks" "$program" --data "$2" "${options[@]}" "${@:least + 1}"
 }

@@ -61,7 +61,7 @@ checkpoint=$(find "$results/models" -name 'epoch_*.pt' -printf '%T@ %p\n' | sort
 mapfile -t names < <(head -n 8 "$photos/ImageSets/Main/test.txt")
 pictures=("${names[@]/#/$photos/JPEGImages/}")
 say "drawing ${#pictures[@]} test photos"
-"$bin/ssd_infer" --checkpoint "$checkpoint" --backbone resnet18 --fp16 --truth "$photos/coco/instances_test.json" \
+"$bin/ssd_infer" --checkpoint "$checkpoint" --fp16 --truth "$photos/coco/instances_test.json" \
   --draw "$results/pictures" "${pictures[@]/%/.jpg}" >/dev/null
 
 say 'done:'
@@ -71,5 +71,5 @@ say "  log         $results/log.jsonl"
 say "  curves      $results/curves.svg (loss and AP over epochs)"
 say "  pictures    $results/pictures (test photos: what is true beside what was found)"
 say "  detections  $results/detections.json (COCO results of the test photos)"
-say "evaluate again: mpirun -np $ranks $bin/ssd_train --mode evaluation --backbone resnet18 --fp16 --eval-batch-size 8 --data $results/shards --checkpoint $checkpoint"
+say "evaluate again: mpirun -np $ranks $bin/ssd_train --mode evaluation --fp16 --eval-batch-size 8 --data $results/shards --checkpoint $checkpoint"
 say "  (first, for mpirun as root or with more ranks than cores: . jobs/mpi_environment.sh)"

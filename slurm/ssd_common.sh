@@ -221,7 +221,7 @@ ssd_train() {
   touch "$RESULTS/.started"
   sleep 0.01  # what is written from here on is newer
   code=75
-  [ -n "$stop_signal" ] || run_child "${launch[@]}" "${inside[@]}" "$BIN/ssd_train" --data "$SHARDS" --backbone resnet50 \
+  [ -n "$stop_signal" ] || run_child "${launch[@]}" "${inside[@]}" "$BIN/ssd_train" --data "$SHARDS" \
     ${BACKBONE_PATH:+--backbone-path "$BACKBONE_PATH"} --results "$RESULTS/detections.json" "$@" \
     --save "$RESULTS/models" --json-summary "$RESULTS/log.jsonl" "${start[@]}"
   end_job
@@ -233,7 +233,7 @@ ssd_evaluate() {
   NEED_GB=1
   [ -r "$checkpoint" ] || fail "CHECKPOINT=$checkpoint: no such file; CHECKPOINT=RESULTS/models/epoch_64.pt sbatch ..."
   preflight val "$@"
-  run_child "${launch[@]}" "${inside[@]}" "$BIN/ssd_train" --mode evaluation --data "$SHARDS" --backbone resnet50 \
+  run_child "${launch[@]}" "${inside[@]}" "$BIN/ssd_train" --mode evaluation --data "$SHARDS" \
     --checkpoint "$checkpoint" --results "$RESULTS/detections.json" "$@"
   exit "$code"
 }

@@ -19,4 +19,16 @@ int count_classes(const CheckpointItem& root) {
       fmt::format("checkpoint '{}': no tensor 'conf.0.bias' in it; is it one of an SSD300?", root.source()));
 }
 
+std::optional<std::vector<std::string>> class_names_of(const CheckpointItem& root) {
+  const int count = count_classes(root);
+  const auto labels = root.find("label_map");
+  if (!labels || labels->value().get_if<Dict>() == nullptr) return std::nullopt;
+  std::vector<std::string> names;
+  for (std::int64_t label = 1; label <= count; ++label) {
+    const auto item = labels->find(label);
+    names.push_back(item ? item->text() : fmt::format("class {}", label));
+  }
+  return names;
+}
+
 }  // namespace ssd

@@ -91,14 +91,19 @@ Value convert_checkpoint(const CheckpointItem& root, Part part, std::optional<DT
                                                    contiguous_bytes(named.tensor)));
   }
   if (part == Part::weights) return model;
-  SSD_VALIDATE(root.dict().contains("model"),
+  const auto model_key = state_dict_key(root);
+  SSD_VALIDATE(model_key,
                "checkpoint '{}': a state_dict alone, it has no optimizer to leave out; take --weights-only",
                root.source());
   Dict kept;
   for (const auto& [key, value] : root.dict().entries()) {
     const auto name = key_text(key);
     if (name == "optimizer" || name == "scheduler") continue;
-    kept.set(key, name == "model" ? Value(model) : value);
+    if (name == *model_key) {
+      kept.set("model", model);
+    } else if (name != "model") {  // beside the state_dict: the name of an architecture
+      kept.set(key, value);
+    }
   }
   return kept;
 }

@@ -11,7 +11,7 @@ namespace ssd {
 
 enum class Part {
   weights,            // the model's OrderedDict alone
-  without_optimizer,  // all keys but "optimizer" and "scheduler"
+  without_optimizer,  // all keys but "optimizer" and "scheduler"; the state_dict is under "model"
 };
 
 // dtype: what floating tensors of the model become, rounded to nearest even; nothing: as they are. Throws

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "checkpoint/backbone_name.hpp"
+#include "checkpoint/class_count.hpp"
 #include "checkpoint/own_section.hpp"
+#include "checkpoint/state_dict.hpp"
 #include "checkpoint_tool/flat_tensors.hpp"
 #include "core/digest.hpp"
 
@@ -52,15 +55,32 @@ std::string class_line(const CheckpointItem& label_map) {
                      entries.size() > kMostClassNames ? ", ..." : "");
 }
 
+// Any optimizer's: what it is of no matter to whoever looks.
 std::string learning_rate_line(const CheckpointItem& optimizer) {
   std::string line;
-  for (const auto& group : optimizer.at("param_groups").items()) {
-    const auto rate = group.find("lr"), decay = group.find("weight_decay");
-    line += fmt::format("optimizer: {} parameters, learning rate {}, weight decay {}\n",
-                        group.at("params").items().size(), rate ? simple_text(rate->value()) : "none",
-                        decay ? simple_text(decay->value()) : "none");
+  try {
+    for (const auto& group : optimizer.at("param_groups").items()) {
+      const auto rate = group.find("lr"), decay = group.find("weight_decay");
+      line += fmt::format("optimizer: {} parameters, learning rate {}, weight decay {}\n",
+                          group.at("params").items().size(), rate ? simple_text(rate->value()) : "none",
+                          decay ? simple_text(decay->value()) : "none");
+    }
+  } catch (const Error&) {
+    return "optimizer: not in the form of torch.optim\n";
   }
   return line;
+}
+
+// Nothing where the file is of no SSD300.
+std::string network_line(const CheckpointItem& root) {
+  try {
+    const auto backbone = backbone_name_of(state_dict_of(root), kSsdLayer3);
+    if (!backbone) return {};
+    return fmt::format("network: SSD300 with {}, {} classes and the background\n", *backbone,
+                       count_classes(root));
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 std::string tensor_table(const std::vector<FlatTensor>& tensors) {
@@ -85,17 +105,17 @@ std::string tensor_table(const std::vector<FlatTensor>& tensors) {
 
 std::string describe_checkpoint(const CheckpointItem& root, std::uint64_t file_bytes) {
   std::string text = fmt::format("{}: {} bytes\n", root.source(), file_bytes);
-  const auto& dict = root.dict();
   for (const char* name : {"epoch", "iteration"}) {
     if (const auto item = root.find(name))
       text += fmt::format("{}: {} is next\n", name, simple_text(item->value()));
   }
+  text += network_line(root);
   if (const auto labels = root.find("label_map"); labels && labels->value().get_if<Dict>() != nullptr)
     text += class_line(*labels);
-  if (const auto optimizer = root.find("optimizer"); optimizer && optimizer->find("param_groups"))
+  if (const auto optimizer = root.find("optimizer"); optimizer && !optimizer->is_none())
     text += learning_rate_line(*optimizer);
   if (const auto own = own_section_of(root)) text += facts(own->dict(), "ssd/");
-  if (!dict.contains("model"))
+  if (!state_dict_key(root))
     text += "a state_dict alone: no run can go on from it, but start with its weights\n";
   return text + tensor_table(flat_tensors(root));
 }

@@ -1,13 +1,30 @@
 #include "comm/agreement.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <exception>
+#include <string_view>
 
+#include "comm/launch.hpp"
 #include "comm/mpi_session.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/open_files.hpp"
 #include "core/simd.hpp"
 
 namespace ssd {
+namespace {
+
+// What does no work runs however it was started.
+bool asks_for_text_alone(int argc, char** argv) {
+  constexpr std::array<std::string_view, 4> kQuestions{"--help", "-h", "--version", "--print-config"};
+  return std::any_of(argv, argv + argc, [&](std::string_view word) {
+    return std::find(kQuestions.begin(), kQuestions.end(), word) != kQuestions.end();
+  });
+}
+
+}  // namespace
 
 Failure describe_current_exception() {
   try {
@@ -43,10 +60,17 @@ void run_in_agreement(const MpiComm& comm, const std::function<void()>& phase) {
 }
 
 int run_program(int argc, char** argv, const std::function<int(const MpiComm&)>& body) {
+  raise_open_file_limit();
+  // Read before MPI starts, which changes the environment.
+  const auto objection =
+      asks_for_text_alone(argc, argv) ? std::nullopt : objection_to_running_alone(std::getenv);
   try {
     MpiSession session(&argc, &argv);
     try {
-      run_in_agreement(session.world(), limit_simd_targets);
+      run_in_agreement(session.world(), [&] {
+        limit_simd_targets();
+        if (session.world().world_size() == 1 && objection) throw UsageError(*objection);
+      });
       return body(session.world());
     } catch (const AgreedFailure& failure) {
       return failure.exit_code;

@@ -27,7 +27,8 @@ struct Failure {
 Failure describe_current_exception();
 
 // The body of every program's main: runs it with MPI up, turns exceptions into one line and an exit code. A
-// failure that was not agreed on aborts the whole job.
+// failure that was not agreed on aborts the whole job. A process that was started as one of several, but has
+// a world of one, is refused first (comm/launch.hpp).
 int run_program(int argc, char** argv, const std::function<int(const MpiComm& world)>& body);
 
 }  // namespace ssd

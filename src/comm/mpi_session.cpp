@@ -24,23 +24,11 @@ bool is_launched() {
   return false;
 }
 
-// An srun that does not bring MPI up starts every task as a world of one: each would train, and write the
-// same files.
-void expect_no_tasks_beside() {
-  const char* text = std::getenv("SLURM_STEP_NUM_TASKS");
-  const int tasks = text == nullptr ? 1 : std::atoi(text);
-  if (tasks <= 1 || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return;
-  throw UsageError(fmt::format(
-      "srun started {} tasks, but MPI sees one rank in each; start them with srun --mpi=pmix, or with mpirun",
-      tasks));
-}
-
 }  // namespace
 
 MpiSession::MpiSession(int* argc, char*** argv) {
   if (!is_launched()) {
     set_log_identity({0, 1, host_name()});
-    expect_no_tasks_beside();
     return;
   }
   // Without Open MPI's handlers of deadly signals: they print a trace of the stack, which takes memory, and a
@@ -58,7 +46,6 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   SSD_VALIDATE(provided == MPI_THREAD_MULTIPLE,
                "this MPI gives thread level {}, MPI_THREAD_MULTIPLE ({}) is needed; use an MPI built with it",
                provided, int{MPI_THREAD_MULTIPLE});
-  if (world_.world_size() == 1) expect_no_tasks_beside();
 }
 
 MpiSession::~MpiSession() {

@@ -1,7 +1,10 @@
 #include "core/error.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "core/open_files.hpp"
 
 namespace ssd {
 
@@ -11,7 +14,9 @@ LibraryError::LibraryError(std::string library, std::string call, std::string te
       call_(std::move(call)) {}
 
 Error system_error(const char* what, const std::string& path, int error_number) {
-  return Error(fmt::format("cannot {} '{}': {}", what, path, std::strerror(error_number)));
+  auto text = fmt::format("cannot {} '{}': {}", what, path, std::strerror(error_number));
+  if (error_number == EMFILE) text += fmt::format("; ulimit -n is {}: raise it first", open_file_limit());
+  return Error(text);
 }
 
 namespace detail {

@@ -1,34 +1,33 @@
 #include "infer/class_table.hpp"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
-
 #include "checkpoint/class_count.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "data/match_classes.hpp"
 
 namespace ssd {
 namespace {
 
-// earlier: classes before this one that have its name; the truth's are taken in the same order.
-CategoryId find_category(const AnnotationSet& truth, const std::string& name, std::ptrdiff_t earlier,
-                         int label) {
-  for (const auto& category : truth.categories) {
-    if (category.name == name && earlier-- == 0) return category.id;
-  }
-  std::vector<std::string> names;
-  for (const auto& known : truth.categories) names.push_back(known.name);
-  throw Error(fmt::format("the truth has no category '{}' (class {} of the checkpoint); it has: {}", name,
-                          label, fmt::join(names, ", ")));
+// A truth that only shares some of the classes is more likely another set, or spelled in another way.
+std::vector<CategoryId> ids_of_truth(const NetworkClasses& network, const AnnotationSet& truth) {
+  auto match = match_classes(network, truth.categories);
+  if (match.lacking.empty()) return std::move(match.category_ids);
+  SSD_VALIDATE(match.unknown.empty(), "{}; give the truth of the classes that it was trained on",
+               describe_unknown(network, "the truth", match.unknown.front()));
+  log_info(
+      "the truth has {} of the {} classes of {}; detections of the others, the first is '{}', get category "
+      "ids that it does not use",
+      network.names.size() - match.lacking.size(), network.names.size(), network.whose,
+      network.names[match.lacking.front()]);
+  return std::move(match.category_ids);
 }
 
 }  // namespace
 
 std::vector<Category> class_table(const CheckpointItem& root, const AnnotationSet* truth) {
   const int count = count_classes(root);
-  const auto labels = root.find("label_map");
-  if (!labels && truth != nullptr) {
+  const auto names = class_names_of(root);
+  if (!names && truth != nullptr) {
     SSD_VALIDATE(truth->categories.size() == static_cast<std::size_t>(count),
                  "checkpoint '{}': it has no names for its {} classes, and the truth has {} categories",
                  root.source(), count, truth->categories.size());
@@ -36,15 +35,14 @@ std::vector<Category> class_table(const CheckpointItem& root, const AnnotationSe
              root.source());
     return truth->categories;
   }
+  std::vector<CategoryId> ids;
+  if (truth != nullptr)
+    ids = ids_of_truth({fmt::format("checkpoint '{}'", root.source()), *names, {}}, *truth);
   std::vector<Category> classes;
-  for (std::int64_t label = 1; label <= count; ++label) {
-    const auto item = labels ? labels->find(label) : std::nullopt;
-    auto name = item ? item->text() : fmt::format("class {}", label);
-    const auto earlier = std::count_if(classes.begin(), classes.end(),
-                                       [&](const Category& category) { return category.name == name; });
-    const auto id =
-        truth == nullptr ? CategoryId(label) : find_category(*truth, name, earlier, static_cast<int>(label));
-    classes.push_back({id, std::move(name)});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    const auto label = static_cast<std::int64_t>(i) + 1;
+    classes.push_back({truth == nullptr ? CategoryId(label) : ids[i],
+                       names ? (*names)[i] : fmt::format("class {}", label)});
   }
   return classes;
 }

@@ -9,9 +9,10 @@
 namespace ssd {
 
 // In the order of the labels 1, 2, ... Names are those of the file's label_map; without one "class 1", ...
-// Ids are those of the truth's categories of the same names, or, without a truth (null), the labels. A file
-// without names takes names and ids of the truth in order. Throws Error for a name that the truth does not
-// have, or another number of classes.
+// Ids are those of the truth's categories of the same names, or, without a truth (null), the labels. The
+// truth may have only some of the classes (the others get ids that it does not use), or all of them and more.
+// A file without names takes names and ids of the truth in order. Throws Error where each has classes that
+// the other lacks, and for another number of classes where there are no names.
 std::vector<Category> class_table(const CheckpointItem& root, const AnnotationSet* truth);
 
 }  // namespace ssd

@@ -20,11 +20,11 @@ Detector::Detector(const CheckpointItem& root, const InferOptions& options, cons
   apply_compute_plan(plan_, choices);
   description_ = fmt::format("{}, {} compute, {} compute threads", plan_.device.is_cuda() ? "CUDA" : "CPU",
                              c10::toString(plan_.arena.compute_type), plan_.compute_threads);
-  model_ = std::make_unique<Ssd300>(options.backbone, count_classes(root) + 1);
+  model_ = std::make_unique<Ssd300>(backbone_for(root, options.backbone), count_classes(root) + 1);
   model_->to(plan_.device);
   model_->eval();
   arena_ = std::make_unique<ParameterArena>(*model_, plan_.arena);
-  load_checkpoint(root, *model_, *arena_);
+  load_checkpoint(root, *model_, *arena_, Restore::weights);
   model_->fold();
   default_boxes_ = default_boxes_tensor().to(plan_.device);
   transform_.emplace(plan_);

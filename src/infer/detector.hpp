@@ -24,6 +24,7 @@ class Detector {
   // first. With another count the last bits of scores may differ.
   std::vector<DecodedImage> detect(const std::uint8_t* images, int count);
 
+  Backbone backbone() const { return model_->backbone(); }
   const std::string& description() const { return description_; }  // device, dtype, threads
 
  private:

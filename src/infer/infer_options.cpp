@@ -49,8 +49,8 @@ struct OptionTable {
     const InferOptions defaults;
     model.add_options()                                                                    //
         ("checkpoint", text("", "FILE"), "a checkpoint of ssd_train or of the reference")  //
-        ("backbone", text("resnet50", "NAME"),
-         "of the checkpoint: resnet18, resnet34, resnet50, resnet101 or resnet152")          //
+        ("backbone", po::value<std::string>()->value_name("NAME"),
+         "resnet18, resnet34, resnet50, resnet101 or resnet152; default: that of the file")  //
         ("device", text("auto", "DEVICE"), "auto (CUDA where there is a GPU), cuda or cpu")  //
         ("fp16", "half precision: FP16 on a GPU, BF16 on a CPU that has it (or --amp)")      //
         ("batch-size", count(defaults.batch_size), "pictures at a time (or --bs)");
@@ -106,7 +106,7 @@ InferOptions options_of(const po::variables_map& values) {
     for (const auto& input : values["pictures"].as<Words>()) options.inputs.emplace_back(input);
   }
   options.checkpoint = word("checkpoint");
-  options.backbone = backbone_from_name(word("backbone"));
+  if (values.count("backbone") != 0) options.backbone = backbone_from_name(word("backbone"));
   options.device = device_choice_from_name(word("device"));
   options.use_half = values.count("fp16") != 0;
   options.batch_size = values["batch-size"].as<int>();

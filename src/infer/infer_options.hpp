@@ -15,7 +15,7 @@ namespace ssd {
 struct InferOptions {
   std::vector<std::filesystem::path> inputs;  // pictures, and folders of them
   std::filesystem::path checkpoint;
-  Backbone backbone = Backbone::resnet50;
+  std::optional<Backbone> backbone;  // nothing: of the checkpoint
   DeviceChoice device = DeviceChoice::automatic;
   bool use_half = false;
   int batch_size = 8;

@@ -44,6 +44,7 @@ class InferenceRun {
     prepare_output();
     const auto root = read_checkpoint_file(options_.checkpoint);
     classes_ = class_table(root, truth());
+    for (const auto& category : classes_) category_ids_.push_back(category.id);
     detector_.emplace(root, options_, placement);
     drawer_.emplace(classes_, options_.score_threshold, truth());
     log_start();
@@ -99,7 +100,7 @@ class InferenceRun {
 
   void log_start() const {
     log_info("checkpoint '{}': SSD300 with {}, {} classes; {}", options_.checkpoint.string(),
-             backbone_name(options_.backbone), classes_.size(), detector_->description());
+             backbone_name(detector_->backbone()), classes_.size(), detector_->description());
     if (truth() == nullptr) {
       log_info(
           "no --truth: image ids are 1, 2, ... in the order of the pictures, category ids are the labels 1 "
@@ -138,7 +139,7 @@ class InferenceRun {
       }
       const auto id = list_.pictures[batch.first + k].id;
       std::vector<Detection> detections;
-      append_detections(found[k], id, read.upright.width, read.upright.height, classes_, detections);
+      append_detections(found[k], id, read.upright.width, read.upright.height, category_ids_, detections);
       if (draws()) {
         write_image(options_.draw_folder / drawing_names_[batch.first + k],
                     drawer_->draw(read.upright, id, detections), options_.draw_format);
@@ -168,6 +169,7 @@ class InferenceRun {
   PictureList list_;
   std::vector<std::string> drawing_names_;  // of the pictures, in their order
   std::vector<Category> classes_;           // in the order of their labels
+  std::vector<CategoryId> category_ids_;    // theirs
   std::optional<Detector> detector_;
   std::optional<DetectionDrawer> drawer_;
   PictureReader reader_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/open_files.hpp"
 #include "record/listed_shard.hpp"
 #include "record/set_metadata.hpp"
 
@@ -79,6 +80,9 @@ ShardSet::ShardSet(fs::path folder, SetMetadata metadata)
     : folder_(std::move(folder)),
       split_(metadata.manifest.split),
       digest_(parse_digest(metadata.manifest.set_digest)) {
+  expect_room_for_files(metadata.shards.size(),
+                        fmt::format("the {} {} shards in '{}', which stay open, and the rest of the program",
+                                    metadata.shards.size(), split_name(split_), folder_.string()));
   std::size_t record_count = 0, annotation_count = 0;
   for (const auto& shard : metadata.shards) {
     record_count += shard.data.image_ids.size();

@@ -63,8 +63,10 @@ std::span<const std::byte> as_byte_span(const std::vector<Detection>& detections
 
 }  // namespace
 
-Evaluator::Evaluator(const ShardSet& set, int batch_size, EvaluationRecords records)
+Evaluator::Evaluator(const ShardSet& set, std::vector<CategoryId> label_category_ids, int batch_size,
+                     EvaluationRecords records)
     : set_(set),
+      label_category_ids_(std::move(label_category_ids)),
       batch_size_(batch_size),
       records_(records),
       ground_truth_(resolve_ground_truth(annotations_in_json_order(set))),
@@ -95,7 +97,7 @@ std::vector<Detection> Evaluator::detect_own_images(Ssd300& model, const Compute
       own_images.push_back(rows.image_ids[n]);
       if (rows.states[n] == SampleState::bad) continue;
       append_detections(decoded[n], rows.image_ids[n], rows.image_sizes[n][0], rows.image_sizes[n][1],
-                        set_.categories(), detections);
+                        label_category_ids_, detections);
     }
     progress.advance();
     note_progress();

@@ -38,8 +38,10 @@ struct GatheredDetections {
 
 class Evaluator {
  public:
-  // The set must outlive the evaluator. Local.
-  Evaluator(const ShardSet& set, int batch_size, EvaluationRecords records);
+  // label_category_ids: of the network's labels 1, 2, ...; detections of categories that the set does not
+  // have are kept, but not scored. The set must outlive the evaluator. Local.
+  Evaluator(const ShardSet& set, std::vector<CategoryId> label_category_ids, int batch_size,
+            EvaluationRecords records);
 
   // Collective; the model's weights and buffers must be equal on all ranks. Leaves the model in the mode it
   // was in, also when it throws. The result is on rank 0, nothing elsewhere.
@@ -54,11 +56,12 @@ class Evaluator {
                                            std::vector<ImageId>& own_images) const;
 
   const ShardSet& set_;
+  std::vector<CategoryId> label_category_ids_;
   int batch_size_;
   EvaluationRecords records_;
   EvaluationParameters parameters_;
   GroundTruth ground_truth_;
-  std::vector<CategoryId> category_ids_;  // ascending
+  std::vector<CategoryId> category_ids_;  // of the set, ascending
 };
 
 // "Average Precision ..." in twelve lines and "Current AP: 0.25000".

@@ -133,8 +133,9 @@ struct OptionTable {
          "on each node's own disk: copy the shards there first, where they are not yet, and read them "
          "there")  //
         ("mode", text("training", "MODE"),
-         "training, evaluation, benchmark-training or benchmark-inference")                             //
-        ("backbone", text("resnet50", "NAME"), "resnet18, resnet34, resnet50, resnet101 or resnet152")  //
+         "training, evaluation, benchmark-training or benchmark-inference")  //
+        ("backbone", text("resnet50", "NAME"),
+         "resnet18, resnet34, resnet50, resnet101 or resnet152; with --checkpoint that of the file")  //
         ("backbone-path", text("", "FILE"),
          "torchvision's ResNet weights to start from; without it they are random")  //
         ("checkpoint", po::value<Words>()->multitoken()->value_name("FILE..."),
@@ -363,7 +364,8 @@ TrainOptions options_of(const po::variables_map& values) {
   options.skips_nonfinite = has("skip-nonfinite");
   options.allow_tf32 = !has("no-allow-tf32");
   options.use_step_graph = has("cuda-graph");
-  options.backbone = backbone_from_name(word("backbone"));
+  const auto backbone = backbone_from_name(word("backbone"));
+  if (!values["backbone"].defaulted()) options.backbone = backbone;
   options.backbone_path = word("backbone-path");
   if (has("checkpoint")) {
     const auto& files = values["checkpoint"].as<Words>();

@@ -36,7 +36,7 @@ struct TrainOptions {
 
   std::filesystem::path stage_dir;  // on each node's own disk; empty: shards are read where they are
 
-  Backbone backbone = Backbone::resnet50;
+  std::optional<Backbone> backbone;                // nothing: of the checkpoint, else ResNet-50
   std::filesystem::path backbone_path;             // a torchvision ResNet's state_dict; empty: random weights
   std::vector<std::filesystem::path> checkpoints;  // empty: from the start
   bool from_newest_saved = false;                  // --checkpoint auto

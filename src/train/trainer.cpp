@@ -8,8 +8,10 @@
 #include <random>
 
 #include "boxes/constants.hpp"
+#include "checkpoint/class_count.hpp"
 #include "checkpoint/file_names.hpp"
 #include "comm/agreement.hpp"
+#include "comm/broadcast_any_length.hpp"
 #include "comm/gather_texts.hpp"
 #include "comm/shared_flags.hpp"
 #include "comm/watchdog.hpp"
@@ -18,6 +20,7 @@
 #include "core/phase.hpp"
 #include "core/stop_signals.hpp"
 #include "core/stopwatch.hpp"
+#include "data/match_classes.hpp"
 #include "data/open_on_ranks.hpp"
 #include "data/stage_on_nodes.hpp"
 #include "model/model_tensors.hpp"
@@ -41,6 +44,15 @@ std::uint64_t choose_seed(const TrainOptions& options, const MpiComm& world) {
   return seed;
 }
 
+// Another value for an option in the lines of --print-config: the one that is used.
+void set_configured(std::string& configuration, const std::string& option, const std::string& value) {
+  const auto beginning = option + " = ";
+  auto at = configuration.find('\n' + beginning);
+  if (at == std::string::npos) return;
+  at += 1 + beginning.size();
+  configuration.replace(at, configuration.find('\n', at) - at, value);
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
@@ -60,6 +72,8 @@ Trainer::Trainer(const TrainOptions& options, const MpiComm& world)
   open_data();
   agree_on_one_gpu_each(world_, placement_, plan_.device.is_cuda() ? plan_.device.index() : -1);
   expect_same_start();
+  run_in_agreement(world_, [&] { read_start(); });
+  agree_on_network();
   run_in_agreement(world_, [&] { make_model(); });
   run_in_agreement(world_, [&] { load_start(); });
   broadcast_state();
@@ -87,18 +101,6 @@ void Trainer::open_data() {
   if (needs_validation) {
     validation_set_.emplace(open_on_ranks(world_, options_.data, Split::val));
   }
-  run_in_agreement(world_, [&] {
-    if (validation_set_)
-      evaluator_.emplace(*validation_set_, options_.evaluation_batch_size, options_.evaluation_records);
-    if (!train_set_ || !validation_set_) return;
-    const auto& a = train_set_->categories();
-    const auto& b = validation_set_->categories();
-    SSD_VALIDATE(std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                            [](const Category& x, const Category& y) { return x.id == y.id; }),
-                 "data '{}': train has {} classes, val {}, or in another order; pack both splits from one "
-                 "set of annotations",
-                 options_.data.string(), a.size(), b.size());
-  });
 }
 
 // Nodes may differ in hardware. Ranks that computed in other types would send each other messages of other
@@ -120,12 +122,45 @@ void Trainer::expect_same_start() const {
   });
 }
 
+// The categories of the network's labels 1, 2, ... in what is evaluated, else in what is trained on. On rank
+// 0.
+std::vector<CategoryId> Trainer::find_category_ids() const {
+  const auto folder = options_.data.string();
+  const auto train =
+      train_set_ ? network_classes("the train shards", train_set_->categories()) : NetworkClasses{};
+  if (!validation_set_) return train.ids;
+  const auto& evaluated = validation_set_->categories();
+  const auto whose = fmt::format("the val shards in '{}'", folder);
+  if (train_set_)
+    return expect_known_classes(train, whose, evaluated,
+                                "pack both splits from annotations with the same ids and names");
+  const auto names = start_ ? class_names_of(*start_) : std::nullopt;
+  if (!names) return network_classes(whose, evaluated).ids;
+  return expect_known_classes({fmt::format("checkpoint '{}'", start_->source()), *names, {}}, whose,
+                              evaluated, "take the data set that it was trained on");
+}
+
+// Collective. Rank 0 alone has read the file that says what the network is.
+void Trainer::agree_on_network() {
+  run_in_agreement(world_, [&] {
+    if (!world_.is_root()) return;
+    backbone_ = start_ ? backbone_for(*start_, options_.backbone) : options_.backbone.value_or(backbone_);
+    category_ids_ = find_category_ids();
+  });
+  world_.broadcast_in_place(std::as_writable_bytes(std::span(&backbone_, 1)));
+  broadcast_any_length(world_, category_ids_);
+  set_configured(options_.configuration, "backbone", backbone_name(backbone_));
+}
+
 void Trainer::make_model() {
   const PhaseMark mark("making the model");
-  const auto& set = train_set_ ? *train_set_ : *validation_set_;
-  model_ = std::make_unique<Ssd300>(options_.backbone, static_cast<int>(set.categories().size()) + 1);
+  model_ = std::make_unique<Ssd300>(backbone_, static_cast<int>(category_ids_.size()) + 1);
+  if (validation_set_) {
+    evaluator_.emplace(*validation_set_, category_ids_, options_.evaluation_batch_size,
+                       options_.evaluation_records);
+  }
   initialise_weights(*model_, seed_);
-  if (world_.is_root() && !options_.backbone_path.empty() && options_.checkpoints.empty()) {
+  if (world_.is_root() && !options_.backbone_path.empty() && !start_) {
     load_backbone(read_checkpoint_file(options_.backbone_path), *model_);
   }
   model_->to(plan_.device);
@@ -141,7 +176,7 @@ LearningRateOptions Trainer::schedule() const {
 
 void Trainer::log_start() const {
   log_info("ssd_train {}: SSD300 with {}, {} classes and the background, seed {}", SSD_VERSION,
-           backbone_name(options_.backbone), model_->class_count() - 1, seed_);
+           backbone_name(backbone_), model_->class_count() - 1, seed_);
   log_info("{} ranks, {} on this node, {} cores each: {}", world_.world_size(), placement_.local_size,
            placement_.cores, describe(plan_, options_, cpu_));
   const auto ranks = gather_placement(

@@ -43,6 +43,9 @@ class Trainer {
 
  private:
   void open_data();
+  void read_start();
+  std::vector<CategoryId> find_category_ids() const;
+  void agree_on_network();
   void make_model();
   void load_start();
   void expect_same_start() const;
@@ -76,6 +79,8 @@ class Trainer {
   CpuCapabilities cpu_;
   ComputePlan plan_;
   std::uint64_t seed_ = 0;
+  Backbone backbone_ = Backbone::resnet50;
+  std::vector<CategoryId> category_ids_;  // of the network's labels 1, 2, ...: find_category_ids
   std::optional<ShardSet> train_set_;
   std::optional<ShardSet> validation_set_;
   std::optional<Evaluator> evaluator_;
@@ -88,6 +93,7 @@ class Trainer {
 #if SSD_WITH_CUDA
   std::unique_ptr<StepGraph> graph_;  // with --cuda-graph
 #endif
+  std::optional<CheckpointItem> start_;  // rank 0: the file to go on from, until it is loaded
   TrainingPosition position_;
   bool is_resumed_ = false;
   std::unique_ptr<CheckpointSaver> saver_;  // rank 0, with --save, in training

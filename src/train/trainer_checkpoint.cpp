@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <utility>
 
+#include "checkpoint/class_count.hpp"
 #include "checkpoint/file_names.hpp"
 #include "comm/agreement.hpp"
 #include "core/atomic_file.hpp"
@@ -49,6 +51,21 @@ void expect_finite(const StateSnapshot& state) {
   }
 }
 
+// A run goes on with the labels that the file was trained with.
+void expect_same_classes(const CheckpointItem& root, const std::vector<Category>& categories) {
+  const auto names = class_names_of(root);
+  if (!names) return;
+  SSD_EXPECT(names->size() == categories.size());
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    SSD_VALIDATE(
+        (*names)[i] == categories[i].name,
+        "checkpoint '{}': its class {} is '{}', that of the train shards is '{}'; take the data set it "
+        "was trained on, or start from its weights alone: ssd_checkpoint {} --output weights.pt "
+        "--weights-only, then --checkpoint weights.pt",
+        root.source(), i + 1, (*names)[i], categories[i].name, root.source());
+  }
+}
+
 }  // namespace
 
 // The checkpoint to go on from, nothing to start anew.
@@ -65,7 +82,7 @@ std::optional<std::filesystem::path> Trainer::start_file() const {
   return file;
 }
 
-void Trainer::load_start() {
+void Trainer::read_start() {
   const PhaseMark mark("reading the checkpoint");
   if (world_.is_root() && options_.save_folder) {
     std::error_code error;
@@ -75,7 +92,6 @@ void Trainer::load_start() {
     if (options_.mode == Mode::training) {
       saver_ =
           std::make_unique<CheckpointSaver>(SaverOptions{*options_.save_folder, options_.kept_checkpoints});
-      if (!plan_.device.is_cuda()) arena_->reserve_spare_blocks();
     }
   }
   // An evaluation comes late: what it writes to is looked at now.
@@ -89,14 +105,23 @@ void Trainer::load_start() {
   if (world_.is_root() && !options_.plot.empty() && options_.mode == Mode::training)
     curves_ = std::make_unique<RunCurves>(options_.plot);
   if (!world_.is_root()) return;
-  const auto file = start_file();
-  if (!file) return;
-  const auto resumed = load_checkpoint(read_checkpoint_file(*file), *model_, *arena_);
+  if (const auto file = start_file()) start_ = read_checkpoint_file(*file);
+}
+
+void Trainer::load_start() {
+  const PhaseMark mark("loading the checkpoint");
+  if (saver_ && !plan_.device.is_cuda()) arena_->reserve_spare_blocks();
+  if (!start_) return;
+  const auto root = *std::exchange(start_, std::nullopt);
+  const bool resumes = options_.mode == Mode::training;
+  const auto resumed =
+      load_checkpoint(root, *model_, *arena_, resumes ? Restore::training : Restore::weights);
   position_ = resumed.position;
   is_resumed_ = true;
-  log_info("checkpoint '{}': epoch {}, iteration {}{}", file->string(), position_.epoch, position_.iteration,
+  log_info("checkpoint '{}': epoch {}, iteration {}{}", root.source(), position_.epoch, position_.iteration,
            resumed.has_optimizer ? "" : ", weights alone");
-  if (!trains(options_.mode)) return;
+  if (!resumes) return;
+  expect_same_classes(root, train_set_->categories());
   if (resumed.scaler) scaler_->set_state(*resumed.scaler);
   if (resumed.seed && !options_.seed) seed_ = *resumed.seed;
   if (resumed.seed && options_.seed && *resumed.seed != *options_.seed) {

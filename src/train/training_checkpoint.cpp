@@ -8,6 +8,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "checkpoint/backbone_name.hpp"
 #include "checkpoint/class_count.hpp"
 #include "checkpoint/file_names.hpp"
 #include "checkpoint/own_section.hpp"
@@ -170,6 +171,22 @@ std::map<std::string, torch::Tensor> places_of(const Ssd300& model, const Parame
   return places;
 }
 
+// tensor: as it is used here; a double may have been finite in the file.
+std::int64_t count_not_finite(const torch::Tensor& tensor) {
+  if (!tensor.is_floating_point()) return 0;
+  return tensor.numel() - torch::isfinite(tensor).sum().item<std::int64_t>();
+}
+
+void expect_finite(const char* what, const CheckpointItem& root, const std::string& name,
+                   const torch::Tensor& tensor) {
+  const auto count = count_not_finite(tensor);
+  SSD_VALIDATE(
+      count == 0,
+      "{} '{}': tensor '{}' has {} of {} values that are not finite (nan or infinite), as a training "
+      "that diverged leaves them; take another file",
+      what, root.source(), name, count, tensor.numel());
+}
+
 void check_class_count(const CheckpointItem& root, const Ssd300& model) {
   const int classes = count_classes(root);
   SSD_VALIDATE(classes == model.class_count() - 1,
@@ -177,6 +194,30 @@ void check_class_count(const CheckpointItem& root, const Ssd300& model) {
                "classes; take "
                "the data set it was trained on, or start anew without --checkpoint",
                root.source(), classes, model.class_count() - 1);
+}
+
+// The tensors of torchvision's ResNet in a file, under its own names: those below the prefix that its first
+// block is found with, which is empty where the file is the ResNet alone.
+std::vector<NamedTensor> resnet_in(const CheckpointItem& root) {
+  constexpr std::string_view kFirstBlock = "layer1.0.conv1.weight";
+  auto tensors = state_dict_of(root);
+  std::vector<std::string> prefixes;
+  for (const auto& entry : tensors) {
+    if (entry.name.ends_with(kFirstBlock))
+      prefixes.push_back(entry.name.substr(0, entry.name.size() - kFirstBlock.size()));
+  }
+  SSD_VALIDATE(
+      !prefixes.empty(),
+      "backbone '{}': tensor '{}' is not one of a ResNet, and no other is '{}'; torchvision's names are "
+      "expected (a checkpoint of an SSD300 is given as --checkpoint)",
+      root.source(), tensors.front().name, kFirstBlock);
+  SSD_VALIDATE(prefixes.size() == 1,
+               "backbone '{}': it holds {} ResNets, below '{}' and '{}'; save one of them alone",
+               root.source(), prefixes.size(), prefixes[0], prefixes.size() > 1 ? prefixes[1] : "");
+  const auto& prefix = prefixes[0];
+  std::erase_if(tensors, [&](const NamedTensor& entry) { return !entry.name.starts_with(prefix); });
+  for (auto& entry : tensors) entry.name.erase(0, prefix.size());
+  return tensors;
 }
 
 void load_weights(const CheckpointItem& root, Ssd300& model, ParameterArena& arena) {
@@ -196,6 +237,7 @@ void load_weights(const CheckpointItem& root, Ssd300& model, ParameterArena& are
                  root.source(), name, shape_text(tensor.shape), backbone_name(model.backbone()),
                  shape_text(place->second.sizes()));
     place->second.copy_(torch_tensor(tensor));
+    expect_finite("checkpoint", root, name, place->second);
     places.erase(place);
   }
   // Older files have no counter of batches.
@@ -227,10 +269,28 @@ void load_momentum(const CheckpointItem& optimizer, const Ssd300& model, Paramet
                                        shape_text(momentum.sizes())));
       }
       momentum.copy_(torch_tensor(buffer.tensor()));
+      if (const auto count = count_not_finite(momentum); count != 0)
+        throw buffer.error(fmt::format("has {} values that are not finite", count));
     }
   }
   if (place != parameters.size()) {
     throw optimizer.error(fmt::format("has {} parameters, the network {}", place, parameters.size()));
+  }
+}
+
+// Where it is another optimizer's state: says how to do without.
+void resume_momentum(const CheckpointItem& root, const CheckpointItem& optimizer, const Ssd300& model,
+                     ParameterArena& arena) {
+  try {
+    load_momentum(optimizer, model, arena);
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("{}: training cannot go on with this optimizer state, which is not that of SGD with "
+                    "momentum for this "
+                    "network; to start from the weights alone: ssd_checkpoint {} --output weights.pt "
+                    "--weights-only, then "
+                    "--checkpoint weights.pt",
+                    error.what(), root.source()));
   }
 }
 
@@ -240,6 +300,13 @@ std::int64_t count_of(const CheckpointItem& item, std::int64_t least, std::int64
   if (value < least || value > most)
     throw item.error(fmt::format("is {}; it must be from {} to {}", value, least, most));
   return value;
+}
+
+// The same where nothing depends on it: what is no such number counts as 0.
+std::int64_t count_or_none(const CheckpointItem& item, std::int64_t most) {
+  const auto value = item.value();
+  const auto* number = value.get_if<std::int64_t>();
+  return number != nullptr && *number >= 0 && *number <= most ? *number : 0;
 }
 
 constexpr std::int64_t kMostIterations = std::int64_t{1} << 53;
@@ -307,20 +374,40 @@ Value make_checkpoint(const StateSnapshot& state, const TrainingFacts& facts) {
   return root;
 }
 
-ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, ParameterArena& arena) {
+ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, ParameterArena& arena,
+                             Restore restore) {
   torch::NoGradGuard no_grad;
   load_weights(root, model, arena);
   ResumedFacts facts;
-  if (!root.value().get_if<Dict>()->contains("model")) return facts;  // a bare state_dict
-  if (const auto epoch = root.find("epoch")) facts.position.epoch = count_of(*epoch, 0, kMostEpochs);
-  if (const auto iteration = root.find("iteration"))
-    facts.position.iteration = count_of(*iteration, 0, kMostIterations);
-  if (const auto optimizer = root.find("optimizer")) {
-    load_momentum(*optimizer, model, arena);
+  if (!root.dict().contains("model")) return facts;  // a bare state_dict
+  const auto own = own_section_of(root);
+  const auto epoch = root.find("epoch"), iteration = root.find("iteration");
+  if (restore == Restore::weights) {
+    facts.position.epoch = epoch ? count_or_none(*epoch, kMostEpochs) : 0;
+    facts.position.iteration = iteration ? count_or_none(*iteration, kMostIterations) : 0;
+    return facts;
+  }
+  if (epoch) facts.position.epoch = count_of(*epoch, 0, kMostEpochs);
+  if (iteration) facts.position.iteration = count_of(*iteration, 0, kMostIterations);
+  if (const auto optimizer = root.find("optimizer"); optimizer && !optimizer->is_none()) {
+    resume_momentum(root, *optimizer, model, arena);
     facts.has_optimizer = true;
   }
-  if (const auto own = own_section_of(root)) read_own_section(*own, facts);
+  if (own) read_own_section(*own, facts);
   return facts;
+}
+
+Backbone backbone_for(const CheckpointItem& root, std::optional<Backbone> asked) {
+  const auto name = backbone_name_of(state_dict_of(root), kSsdLayer3);
+  if (!name) return asked.value_or(Backbone::resnet50);
+  const auto found = backbone_from_name(*name);
+  if (asked && *asked != found) {
+    throw UsageError(
+        fmt::format("--backbone {}: checkpoint '{}' is of an SSD300 with {}; leave --backbone out, it is "
+                    "taken from the file",
+                    backbone_name(*asked), root.source(), *name));
+  }
+  return found;
 }
 
 std::filesystem::path newest_checkpoint(std::span<const std::filesystem::path> files) {
@@ -346,7 +433,12 @@ void load_backbone(const CheckpointItem& root, Ssd300& model) {
   for (const auto& tensor : model_tensors(model)) {
     if (tensor.name.starts_with(prefix)) wanted[tensor.name] = tensor.tensor;
   }
-  for (const auto& [name, tensor] : state_dict_of(root)) {
+  const auto tensors = resnet_in(root);
+  const auto file_is = backbone_name_of(tensors, kTorchvisionLayer3);
+  SSD_VALIDATE(!file_is || *file_is == backbone_name(model.backbone()),
+               "backbone '{}': it is a {}, but --backbone is {}; give --backbone {} or another file",
+               root.source(), *file_is, backbone_name(model.backbone()), *file_is);
+  for (const auto& [name, tensor] : tensors) {
     if (name.starts_with("layer4.") || name.starts_with("fc.")) continue;
     const auto place = std::find_if(kPlaces.begin(), kPlaces.end(),
                                     [&](const auto& p) { return name.starts_with(p.first); });
@@ -358,6 +450,7 @@ void load_backbone(const CheckpointItem& root, Ssd300& model) {
                  "backbone '{}': tensor '{}' {} is not one of torchvision's {}; see --backbone",
                  root.source(), name, shape_text(tensor.shape), backbone_name(model.backbone()));
     target->second.copy_(torch_tensor(tensor));
+    expect_finite("backbone", root, name, target->second);
     wanted.erase(target);
   }
   std::erase_if(wanted, [](const auto& item) { return item.first.ends_with("num_batches_tracked"); });

@@ -64,14 +64,26 @@ struct ResumedFacts {
   std::optional<std::string> cpu, configuration, data_digest;
 };
 
-// Weights, statistics and (where the file has it) momentum into model and arena. Local. Throws Error that
-// names the file and what does not fit: another number of classes, another backbone, missing tensors.
-ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, ParameterArena& arena);
+// What is taken from a file. weights: besides them only the position; an optimizer of any kind may be in the
+// file. training: all that a run goes on from.
+enum class Restore { weights, training };
+
+// Weights, statistics and (where asked for and in the file) momentum into model and arena. Local. Throws
+// Error that names the file and what does not fit: another number of classes, another backbone, missing
+// tensors, numbers that are not finite, for `training` also an optimizer that is not this one.
+ResumedFacts load_checkpoint(const CheckpointItem& root, Ssd300& model, ParameterArena& arena,
+                             Restore restore);
+
+// The backbone of the network to make for a file: the one that its tensors are of; where they do not tell,
+// the one asked for, or ResNet-50. Throws UsageError where one is asked for that is not the file's.
+Backbone backbone_for(const CheckpointItem& root, std::optional<Backbone> asked);
 
 // The file to go on from: of several the one of the newest epoch, by its number and else by what is stored.
 std::filesystem::path newest_checkpoint(std::span<const std::filesystem::path> files);
 
-// A torchvision ResNet's state_dict into the feature extractor; layer4 and fc are not used. Throws Error.
+// A torchvision ResNet's state_dict into the feature extractor; layer4 and fc are not used. It may be part of
+// a larger network whose names have a prefix before the ResNet's. Throws Error: another architecture, missing
+// tensors, numbers that are not finite.
 void load_backbone(const CheckpointItem& root, Ssd300& model);
 
 }  // namespace ssd

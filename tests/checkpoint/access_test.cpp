@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkpoint/backbone_name.hpp"
 #include "checkpoint/checkpoint_item.hpp"
 #include "checkpoint/file_names.hpp"
 #include "checkpoint/own_section.hpp"
@@ -100,11 +101,59 @@ TEST(StateDict, loses_the_module_prefix_only_where_every_name_has_it) {
   EXPECT_EQ(names_of(weights({"module.a", "b"})), (std::vector<std::string>{"module.a", "b"}));
 }
 
+TEST(StateDict, U13_is_found_below_what_programs_wrap_it_in) {
+  const auto below = [](const char* key, Value value) {
+    Dict root;
+    root.set("epoch", 1);
+    root.set(key, std::move(value));
+    return root;
+  };
+  for (const char* key : {"model", "state_dict", "model_state_dict", "module", "backbone"}) {
+    EXPECT_EQ(names_of(below(key, weights({"a"}))), std::vector<std::string>{"a"}) << key;
+    EXPECT_EQ(state_dict_key(item_of(below(key, weights({"a"})))), key);
+  }
+  EXPECT_EQ(names_of(below("model", below("state_dict", weights({"module.a"})))),
+            std::vector<std::string>{"a"});
+  auto named = below("state_dict", weights({"a"}));
+  named.set("model", "resnet18");  // the name of an architecture
+  EXPECT_EQ(names_of(named), std::vector<std::string>{"a"});
+  EXPECT_EQ(state_dict_key(item_of(weights({"a"}))), std::nullopt);
+}
+
+TEST(StateDict, U13_loses_what_wrappers_put_in_front_of_the_names) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_of(weights({"_orig_mod.module.a.b", "_orig_mod.module.c"})), (Names{"a.b", "c"}));
+  EXPECT_EQ(names_of(weights({"module._orig_mod.a", "module._orig_mod.b"})), (Names{"a", "b"}));
+  EXPECT_EQ(names_of(weights({"model.backbone.a", "model.backbone.b"})), (Names{"a", "b"}));
+  EXPECT_EQ(names_of(weights({"backbone.a", "head.b"})), (Names{"backbone.a", "head.b"}));
+  EXPECT_EQ(names_of(weights({"body._orig_mod.a", "head.b"})), (Names{"body.a", "head.b"}));
+}
+
+TEST(BackboneName, U17_is_told_by_the_blocks_of_the_third_layer) {
+  const auto named = [](int blocks, bool is_bottleneck) {
+    std::vector<NamedTensor> tensors;
+    for (int i = 0; i < blocks; ++i) {
+      tensors.push_back({fmt::format("layer3.{}.conv1.weight", i), {}});
+      if (is_bottleneck) tensors.push_back({fmt::format("layer3.{}.conv3.weight", i), {}});
+    }
+    return backbone_name_of(tensors, kTorchvisionLayer3);
+  };
+  EXPECT_EQ(named(2, false), "resnet18");
+  EXPECT_EQ(named(6, false), "resnet34");
+  EXPECT_EQ(named(6, true), "resnet50");
+  EXPECT_EQ(named(23, true), "resnet101");
+  EXPECT_EQ(named(36, true), "resnet152");
+  EXPECT_EQ(named(0, false), std::nullopt);
+  EXPECT_EQ(named(5, true), std::nullopt);
+}
+
 TEST(StateDict, refuses_what_is_no_tensor) {
   Dict root;
   root.set("epoch", 1);
-  EXPECT_EQ(message_of<Error>([&] { state_dict_of(item_of(root)); }),
-            "checkpoint 'x.pt': 'epoch' is of kind int, tensor expected");
+  EXPECT_EQ(
+      message_of<Error>([&] { state_dict_of(item_of(root)); }),
+      "checkpoint 'x.pt': 'epoch' is of kind int, tensor expected; a state_dict is looked for at the top "
+      "and under the keys model, state_dict, model_state_dict, module, backbone, network, net");
   Dict numbered;
   numbered.set(0, tensor());
   EXPECT_THAT(message_of<Error>([&] { state_dict_of(item_of(numbered)); }),

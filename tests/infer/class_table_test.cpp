@@ -59,12 +59,20 @@ TEST(ClassTable, a_file_without_names_takes_the_truths_in_order) {
             "checkpoint 'x.pt': it has no names for its 3 classes, and the truth has 2 categories");
 }
 
-TEST(ClassTable, a_name_that_the_truth_does_not_have_is_named) {
+TEST(ClassTable, U2_classes_that_the_truth_lacks_get_ids_that_it_does_not_use) {
+  const auto truth = truth_of({{CategoryId(1), "dog"}});
+  expect_table(class_table(checkpoint(4, {"cat", "dog", "cow"}), &truth),
+               {{2, "cat"}, {1, "dog"}, {3, "cow"}});
+}
+
+TEST(ClassTable, U2_a_truth_of_other_classes_is_refused_by_the_first_of_them) {
   const auto truth = truth_of({{CategoryId(1), "dog"}, {CategoryId(5), "cow"}});
-  EXPECT_EQ(message_of<Error>([&] {
-              class_table(checkpoint(3, {"dog", "cat"}), &truth);
-            }),
-            "the truth has no category 'cat' (class 2 of the checkpoint); it has: dog, cow");
+  EXPECT_EQ(
+      message_of<Error>([&] {
+        class_table(checkpoint(3, {"dog", "cat"}), &truth);
+      }),
+      "the truth: category 5 'cow' is no class of checkpoint 'x.pt', whose 2 classes are dog, cat; give the "
+      "truth of the classes that it was trained on");
 }
 
 TEST(ClassTable, a_file_of_another_network_is_named) {

@@ -19,7 +19,7 @@ TEST(InferOptionsTest, defaults_are_those_of_the_references_inference_script) {
   EXPECT_EQ(options.score_threshold, 0.3F);
   EXPECT_EQ(options.max_detections, 20);
   EXPECT_EQ(options.nms_iou, 0.5F);
-  EXPECT_EQ(options.backbone, Backbone::resnet50);
+  EXPECT_EQ(options.backbone, std::nullopt);  // the file says it
   EXPECT_EQ(options.draw_format, ImageFormat::jpeg);
   EXPECT_FALSE(options.use_half);
   EXPECT_TRUE(options.output.empty());

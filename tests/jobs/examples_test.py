@@ -48,7 +48,7 @@ class ExamplesTest(unittest.TestCase):
                 arguments = ['project', '/shards'] + (['epoch_9.pt'] if name.endswith('EVAL') else [])
                 run = self.run_script(name, *arguments, '--save', 'my models')
                 self.assertEqual((run.returncode, run.stderr), (0, ''))
-                self.assertEqual(run.stdout, f'-np {ranks} project/build/default/bin/ssd_train --data /shards --backbone resnet50 '
+                self.assertEqual(run.stdout, f'-np {ranks} project/build/default/bin/ssd_train --data /shards '
                                              f'{options} --save my models\n')
 
     def test_the_program_is_found_in_a_build_in_an_installed_tree_and_in_its_folder(self):

@@ -84,6 +84,17 @@ void write_resnet50_checkpoint(const fs::path& work) {
   write_checkpoint_file(work / "resnet50.pt", root);
 }
 
+// A ResNet-18 of one tensor, in the wrapper of a training script.
+void write_nan_backbone(const fs::path& work) {
+  std::vector<std::byte> bytes(36864 * 4);
+  std::fill_n(bytes.begin(), 4, std::byte{0xFF});  // a NaN
+  Dict weights(Dict::Kind::ordered), root;
+  weights.set("module.layer1.0.conv1.weight", make_tensor(DType::float32, {64, 64, 3, 3}, std::move(bytes)));
+  root.set("epoch", 90);
+  root.set("state_dict", std::move(weights));
+  write_checkpoint_file(work / "nan.pth", root);
+}
+
 void nothing(const fs::path&) {}
 
 void PrintTo(const BadRun& bad, std::ostream* out) {
@@ -217,61 +228,68 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Files, BadRunTest,
-    testing::Combine(testing::Values(
-                         BadRun{
-                             "T1_02_checkpoint_of_another_class_count",
-                             nothing,
-                             {"--checkpoint", SSD_TEST_DATA "/checkpoint/small/r18_4_classes.pt"},
-                             1,
-                             "checkpoint '" SSD_TEST_DATA
-                             "/checkpoint/small/r18_4_classes.pt': it is of a network for 3 classes and the "
-                             "background, the data set has 80 classes; take the data set it was trained on, "
-                             "or start anew without "
-                             "--checkpoint"},
-                         BadRun{"T1_02_checkpoint_of_another_backbone",
-                                write_resnet50_checkpoint,
-                                {"--checkpoint", "WORK/resnet50.pt"},
-                                1,
-                                "checkpoint 'WORK/resnet50.pt': tensor "
-                                "'feature_extractor.feature_extractor.4.0.conv3.weight' is not one of "
-                                "SSD300 with resnet18; see --backbone"},
-                         BadRun{"checkpoint_missing",
-                                nothing,
-                                {"--checkpoint", "WORK/none.pt"},
-                                1,
-                                "cannot open 'WORK/none.pt': No such file or directory"},
-                         BadRun{"checkpoint_is_a_web_page",
-                                [](const fs::path& work) { write_text(work / "a.pt", "<!DOCTYPE html>"); },
-                                {"--checkpoint", "WORK/a.pt"},
-                                1,
-                                "checkpoint 'WORK/a.pt': it is an HTML page (a failed download?); a file "
-                                "written by torch.save is expected"},
-                         BadRun{"T1_16_backbone_missing",
-                                nothing,
-                                {"--backbone-path", "WORK/none.pth"},
-                                1,
-                                "cannot open 'WORK/none.pth': No such file or directory"},
-                         BadRun{"backbone_is_a_checkpoint",
-                                nothing,
-                                {"--backbone-path", SSD_TEST_DATA "/checkpoint/small/r18_4_classes.pt"},
-                                1,
-                                "backbone '" SSD_TEST_DATA "/checkpoint/small/r18_4_classes.pt': tensor ..."},
-                         BadRun{"save_below_a_file",
-                                [](const fs::path& work) { write_text(work / "file", "x"); },
-                                {"--save", "WORK/file/models"},
-                                1,
-                                "--save 'WORK/file/models': cannot make this folder: Not a directory"},
-                         BadRun{"json_summary_in_no_folder",
-                                nothing,
-                                {"--json-summary", "WORK/none/log"},
-                                1,
-                                "cannot open 'WORK/none/log': No such file or directory"},
-                         BadRun{"results_in_no_folder",
-                                nothing,
-                                {"--results", "WORK/none/results.json"},
-                                1,
-                                "--results 'WORK/none/results.json': no folder 'WORK/none'; make it first"}),
-                     testing::Values(1, 4)),
+    testing::Combine(
+        testing::Values(
+            BadRun{"T1_02_checkpoint_of_another_class_count",
+                   nothing,
+                   {"--checkpoint", SSD_TEST_DATA "/checkpoint/small/r18_4_classes.pt"},
+                   1,
+                   "checkpoint '" SSD_TEST_DATA
+                   "/checkpoint/small/r18_4_classes.pt': it is of a network for 3 classes and the "
+                   "background, the data set has 80 classes; take the data set it was trained on, "
+                   "or start anew without "
+                   "--checkpoint"},
+            BadRun{"T1_02_checkpoint_of_another_backbone",
+                   write_resnet50_checkpoint,
+                   {"--checkpoint", "WORK/resnet50.pt"},
+                   1,
+                   "checkpoint 'WORK/resnet50.pt': tensor "
+                   "'feature_extractor.feature_extractor.4.0.conv3.weight' is not one of "
+                   "SSD300 with resnet18; see --backbone"},
+            BadRun{"checkpoint_missing",
+                   nothing,
+                   {"--checkpoint", "WORK/none.pt"},
+                   1,
+                   "cannot open 'WORK/none.pt': No such file or directory"},
+            BadRun{"checkpoint_is_a_web_page",
+                   [](const fs::path& work) { write_text(work / "a.pt", "<!DOCTYPE html>"); },
+                   {"--checkpoint", "WORK/a.pt"},
+                   1,
+                   "checkpoint 'WORK/a.pt': it is an HTML page (a failed download?); a file "
+                   "written by torch.save is expected"},
+            BadRun{"T1_16_backbone_missing",
+                   nothing,
+                   {"--backbone-path", "WORK/none.pth"},
+                   1,
+                   "cannot open 'WORK/none.pth': No such file or directory"},
+            BadRun{"backbone_is_a_checkpoint",
+                   nothing,
+                   {"--backbone-path", SSD_TEST_DATA "/checkpoint/small/r18_4_classes.pt"},
+                   1,
+                   "backbone '" SSD_TEST_DATA "/checkpoint/small/r18_4_classes.pt': tensor ..."},
+            BadRun{"U13_backbone_with_a_nan",
+                   [](const fs::path& work) { write_nan_backbone(work); },
+                   {"--backbone-path", "WORK/nan.pth"},
+                   1,
+                   "backbone 'WORK/nan.pth': tensor 'layer1.0.conv1.weight' has 1 of 36864 values that "
+                   "are not finite (nan or infinite), as a training that diverged leaves them; take "
+                   "another file"},
+            BadRun{"save_below_a_file",
+                   [](const fs::path& work) { write_text(work / "file", "x"); },
+                   {"--save", "WORK/file/models"},
+                   1,
+                   "--save 'WORK/file/models': cannot make this folder: Not a directory"},
+            BadRun{"json_summary_in_no_folder",
+                   nothing,
+                   {"--json-summary", "WORK/none/log"},
+                   1,
+                   "cannot open 'WORK/none/log': No such file or directory"},
+            BadRun{"results_in_no_folder",
+                   nothing,
+                   {"--results", "WORK/none/results.json"},
+                   1,
+                   "--results 'WORK/none/results.json': no folder 'WORK/none'; make it first"}),
+        testing::Values(1, 4)),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(

@@ -17,11 +17,14 @@ using nlohmann::json;
 using test::run_ranks;
 using testing::HasSubstr;
 
-// Photos of blood cells under ids of their own, two classes; the first `with_boxes` have a box each.
-void pack(const fs::path& out, const char* split, int images, int with_boxes) {
-  json set{{"images", json::array()},
-           {"annotations", json::array()},
-           {"categories", {{{"id", 0}, {"name", "red"}}, {{"id", 5}, {"name", "white"}}}}};
+using Classes = std::vector<std::pair<int, std::string>>;  // id and name
+
+// Photos of blood cells under ids of their own; the first `with_boxes` have a box each, of the first and the
+// last class in turn.
+void pack(const fs::path& out, const char* split, int images, int with_boxes,
+          const Classes& classes = {{0, "red"}, {5, "white"}}) {
+  json set{{"images", json::array()}, {"annotations", json::array()}, {"categories", json::array()}};
+  for (const auto& [id, name] : classes) set["categories"].push_back({{"id", id}, {"name", name}});
   const fs::path photos = fs::path(SSD_TEST_DATA) / "bccd/JPEGImages";
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(photos)) names.push_back(entry.path().filename().string());
@@ -31,7 +34,7 @@ void pack(const fs::path& out, const char* split, int images, int with_boxes) {
     if (i >= with_boxes) continue;
     set["annotations"].push_back({{"id", i + 1},
                                   {"image_id", 70 + i},
-                                  {"category_id", i % 2 == 0 ? 0 : 5},
+                                  {"category_id", i % 2 == 0 ? classes.front().first : classes.back().first},
                                   {"bbox", {40, 40, 150, 120}}});
   }
   const auto file = out.string() + "." + split + ".json";
@@ -178,6 +181,134 @@ TEST(OwnSet, shards_are_copied_to_the_nodes_disk_once_and_give_the_same_losses) 
   const auto third = run_ranks(2, training(folder.path() / "set", staging));
   EXPECT_EQ(third.exit_code, 0) << third.err;
   EXPECT_EQ(loss_of(third), loss_of(plain));
+}
+
+// Shards in which val was packed from annotations with other classes than train.
+fs::path set_with_val(const fs::path& folder, const Classes& classes) {
+  pack(folder / "set", "train", 4, 4);
+  pack(folder / "other", "val", 4, 4, classes);
+  for (const auto& entry : fs::directory_iterator(folder / "other"))
+    if (entry.path().filename().string().starts_with("val"))
+      fs::rename(entry.path(), folder / "set" / entry.path().filename());
+  return folder / "set";
+}
+
+struct OtherVal {
+  const char* name;
+  Classes classes;
+  const char* error;  // after "the val shards in 'DIR': "
+};
+
+class OtherValTest : public testing::TestWithParam<OtherVal> {};
+
+TEST_P(OtherValTest, U2_is_refused_once_on_all_ranks_before_the_first_step) {
+  const TemporaryFolder folder;
+  const auto set = set_with_val(folder.path(), GetParam().classes);
+  const auto expected = "error: the val shards in '" + set.string() + "': " + GetParam().error +
+                        "; pack both splits from annotations with the same ids and names\n";
+  for (const int ranks : {1, 4}) {
+    const auto run = run_ranks(ranks, training(set, {"--evaluation", "last"}));
+    EXPECT_EQ(run.exit_code, 1) << run.err;
+    EXPECT_EQ(count(run.err, "error: "), 1) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(expected));
+    EXPECT_EQ(count(run.err, "| loss "), 0) << run.err;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    U2, OtherValTest,
+    testing::Values(OtherVal{"swapped",
+                             {{0, "white"}, {5, "red"}},
+                             "category 0 is 'white', but in the train shards it is 'red'"},
+                    OtherVal{"renamed",
+                             {{0, "red"}, {5, "White"}},
+                             "category 5 is 'White', but in the train shards it is 'white'"},
+                    OtherVal{
+                        "more",
+                        {{0, "red"}, {6, "blue"}, {5, "white"}},
+                        "category 6 'blue' is no class of the train shards, whose 2 classes are red, white"}),
+    [](const auto& item) { return std::string(item.param.name); });
+
+// Detections of one class: image, box and score.
+std::vector<json> found_of(const fs::path& results, int category) {
+  std::vector<json> found;
+  for (const auto& detection : json::parse(text_of(results))) {
+    if (detection["category_id"] == category)
+      found.push_back({detection["image_id"], detection["bbox"], detection["score"]});
+  }
+  return found;
+}
+
+TEST(OwnSet, U2_val_with_some_of_the_classes_under_other_ids_is_scored_as_these_classes) {
+  const TemporaryFolder all, some;
+  const auto whole = set_with_val(all.path(), {{0, "red"}, {5, "white"}});
+  const auto subset = set_with_val(some.path(), {{9, "white"}});
+  const auto whole_results = all.path() / "found.json", results = some.path() / "found.json";
+  const auto save = all.path() / "models";
+  const auto trained = run_ranks(1, training(whole, {"--evaluation", "last", "--results",
+                                                     whole_results.string(), "--save", save.string()}));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto expected = found_of(whole_results, 5);
+  ASSERT_GT(expected.size(), 0U);
+  EXPECT_NE(expected, found_of(whole_results, 0));
+  // In training, ...
+  const auto run = run_ranks(2, training(subset, {"--evaluation", "last", "--results", results.string()}));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_GT(found_of(results, 9).size(), 0U);
+  EXPECT_GT(found_of(results, 0).size(), 0U);  // of a class that val lacks: train's id
+  // ... and of a checkpoint with the names of its classes, which knows no ids.
+  const auto evaluated =
+      run_ranks(2, {"--data", subset.string(), "--device", "cpu", "--fp16", "--mode", "evaluation",
+                    "--checkpoint", (save / "epoch_0.pt").string(), "--results", results.string()});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_EQ(found_of(results, 9), expected);
+}
+
+TEST(OwnSet, U2_a_checkpoint_of_other_classes_is_refused_in_training_and_evaluation) {
+  const TemporaryFolder folder;
+  const auto set = folder.path() / "set", other = folder.path() / "other", save = folder.path() / "models";
+  pack(set, "train", 4, 4);
+  for (const char* split : {"train", "val"}) pack(other, split, 4, 4, {{0, "red"}, {5, "blue"}});
+  const auto trained = run_ranks(1, training(set, {"--save", save.string()}));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto file = (save / "epoch_0.pt").string();
+  const auto resumed = run_ranks(2, training(other, {"--checkpoint", file, "--epochs", "2"}));
+  EXPECT_EQ(resumed.exit_code, 1);
+  EXPECT_EQ(count(resumed.err, "error: "), 1) << resumed.err;
+  EXPECT_THAT(resumed.err,
+              HasSubstr("error: checkpoint '" + file +
+                        "': its class 2 is 'white', that of the train shards is 'blue'; take the data "
+                        "set it was trained on, or start from its weights alone: ssd_checkpoint "));
+  const auto evaluated = run_ranks(2, training(other, {"--mode", "evaluation", "--checkpoint", file}));
+  EXPECT_EQ(evaluated.exit_code, 1);
+  EXPECT_EQ(count(evaluated.err, "error: "), 1) << evaluated.err;
+  EXPECT_THAT(evaluated.err,
+              HasSubstr("error: the val shards in '" + other.string() +
+                        "': category 5 'blue' is no class of checkpoint '" + file +
+                        "', whose 2 classes are red, white; take the data set that it was trained on\n"));
+}
+
+TEST(OwnSet, U15_few_open_files_are_enough_where_the_hard_limit_allows_more_and_told_where_not) {
+  const TemporaryFolder folder;
+  const auto set = folder.path() / "set";
+  const auto packed =
+      run_program({SSD_BIN_DIR "/ssd_preprocess", "--split", "train", "--shard-size", "4KiB", "--annotations",
+                   SSD_TEST_DATA "/coco_free/annotations/instances_train2017.json", "--images",
+                   SSD_TEST_DATA "/coco_free/train2017", set.string()});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  const auto limited = [&](const std::string& limit) {
+    std::string command = limit + "; exec " + test::kProgram;
+    for (const auto& word : training(set, {"--epochs", "0"})) command += " '" + word + "'";
+    return run_program({"/bin/sh", "-c", command});
+  };
+  const auto raised = limited("ulimit -S -n 20");
+  EXPECT_EQ(raised.exit_code, 0) << raised.err;
+  const auto refused = limited("ulimit -n 20");
+  EXPECT_EQ(refused.exit_code, 1) << refused.err;
+  EXPECT_THAT(refused.err, testing::ContainsRegex(
+                               "error: ulimit -n is 20: so many files may be open, but [0-9]+ or more are "
+                               "needed for the 7 train shards in '" +
+                               set.string() + "'.*ulimit -n 1024"));
 }
 
 // The output goes to a file here, as under a batch system.

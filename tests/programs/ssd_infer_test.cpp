@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -29,8 +31,7 @@ const std::string& checkpoint() {
 }
 
 ProgramResult infer(const std::vector<std::string>& more) {
-  std::vector<std::string> command{
-      SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--backbone", "resnet18", "--device", "cpu"};
+  std::vector<std::string> command{SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--device", "cpu"};
   command.insert(command.end(), more.begin(), more.end());
   return run_program(command);
 }
@@ -54,13 +55,99 @@ TEST(SsdInfer, finds_what_the_evaluation_finds_bit_for_bit) {
   const auto run = infer({"--score-threshold", "0.05", "--max-detections", "200", "--batch-size", "2",
                           "--truth", kTruth, "--output", found.string(), kPhotos.string()});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const auto evaluation =
-      test::run_ranks(1, {"--data", test::packed_photos().string(), "--device", "cpu", "--backbone",
-                          "resnet18", "--mode", "evaluation", "--eval-batch-size", "2", "--results",
-                          evaluated.string(), "--checkpoint", checkpoint()});
+  const auto evaluation = test::run_ranks(
+      1, {"--data", test::packed_photos().string(), "--device", "cpu", "--mode", "evaluation",
+          "--eval-batch-size", "2", "--results", evaluated.string(), "--checkpoint", checkpoint()});
   ASSERT_EQ(evaluation.exit_code, 0) << evaluation.err;
   EXPECT_GT(by_image(evaluated).size(), 0U) << "no detection: nothing was compared";
   EXPECT_EQ(by_image(found), by_image(evaluated));
+}
+
+// The checkpoint's file with another value under a key of it.
+std::string with(const fs::path& file, const char* key, Value value) {
+  auto root = read_checkpoint_file(checkpoint()).dict();
+  root.set(key, std::move(value));
+  write_checkpoint_file(file, root);
+  return file.string();
+}
+
+TEST(SsdInfer, U9_an_optimizer_of_another_kind_is_of_no_matter_but_to_a_training_that_goes_on) {
+  const TemporaryFolder folder;
+  Dict slot, state, adam;
+  slot.set("exp_avg", make_tensor(DType::float32, {1}, std::vector<std::byte>(4)));
+  state.set(std::int64_t{0}, slot);
+  adam.set("state", state);
+  auto groups = read_checkpoint_file(checkpoint()).at("optimizer").at("param_groups").value();
+  adam.set("param_groups", groups);
+  const auto file = with(folder.path() / "adam.pt", "optimizer", adam);
+  const auto data = test::packed_photos().string(), weights = (folder.path() / "weights.pt").string();
+  EXPECT_EQ(infer({"--checkpoint", file, "--output", (folder.path() / "f.json").string(), kPhotos.string()})
+                .exit_code,
+            0);
+  const auto evaluation =
+      test::run_ranks(1, {"--data", data, "--device", "cpu", "--mode", "evaluation", "--checkpoint", file});
+  EXPECT_EQ(evaluation.exit_code, 0) << evaluation.err;
+  EXPECT_EQ(run_program({SSD_BIN_DIR "/ssd_checkpoint", file}).exit_code, 0);
+  const std::vector<std::string> training{"--data",   data, "--device",     "cpu",  "--batch-size", "2",
+                                          "--epochs", "1",  "--evaluation", "none", "--checkpoint"};
+  auto command = training;
+  command.push_back(file);
+  const auto refused = test::run_ranks(2, command);
+  EXPECT_EQ(refused.exit_code, 1);
+  ASSERT_EQ(test::lines_with(refused.err, "error: ").size(), 1U) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("to start from the weights alone: ssd_checkpoint " + file +
+                                     " --output weights.pt --weights-only, then --checkpoint weights.pt\n"));
+  // That way works.
+  ASSERT_EQ(
+      run_program({SSD_BIN_DIR "/ssd_checkpoint", file, "--output", weights, "--weights-only"}).exit_code, 0);
+  command.back() = weights;
+  const auto started = test::run_ranks(1, command);
+  EXPECT_EQ(started.exit_code, 0) << started.err;
+  EXPECT_THAT(started.err, HasSubstr("': epoch 0, iteration 0, weights alone\n"));
+  EXPECT_THAT(started.err, HasSubstr("done: 1 epochs"));
+}
+
+TEST(SsdInfer, U13_weights_that_are_not_finite_are_refused_by_name) {
+  const TemporaryFolder folder;
+  auto model = read_checkpoint_file(checkpoint()).at("model").dict();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  auto bytes = contiguous_bytes(*model.find("loc.0.bias")->get_if<TensorValue>());
+  std::memcpy(bytes.data(), &nan, sizeof nan);
+  model.set("loc.0.bias", make_tensor(DType::float32, {16}, std::move(bytes)));
+  const auto file = with(folder.path() / "nan.pt", "model", model);
+  const auto expected = HasSubstr("error: checkpoint '" + file +
+                                  "': tensor 'loc.0.bias' has 1 of 16 values that are not finite");
+  const auto found =
+      infer({"--checkpoint", file, "--output", (folder.path() / "f.json").string(), kPhotos.string()});
+  EXPECT_EQ(found.exit_code, 1);
+  EXPECT_THAT(found.err, expected);
+  for (const char* mode : {"training", "evaluation"}) {
+    const auto run = test::run_ranks(2, {"--data", test::packed_photos().string(), "--device", "cpu",
+                                         "--mode", mode, "--batch-size", "2", "--checkpoint", file});
+    EXPECT_EQ(run.exit_code, 1) << mode;
+    EXPECT_EQ(test::lines_with(run.err, "error: ").size(), 1U) << run.err;
+    EXPECT_THAT(run.err, expected);
+    EXPECT_EQ(run.err.find("iter "), run.err.npos) << run.err;
+  }
+}
+
+TEST(SsdInfer, U17_a_training_goes_on_without_being_told_the_backbone_and_says_it_in_its_file) {
+  const TemporaryFolder folder;
+  const auto data = test::packed_photos().string();
+  const auto more = test::run_ranks(
+      2, {"--data", data, "--device", "cpu", "--batch-size", "2", "--epochs", "2", "--evaluation", "none",
+          "--checkpoint", checkpoint(), "--save", folder.path().string()});
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("SSD300 with resnet18, 80 classes"));
+  const auto shown = run_program({SSD_BIN_DIR "/ssd_checkpoint", (folder.path() / "epoch_1.pt").string()});
+  EXPECT_THAT(shown.out, HasSubstr("network: SSD300 with resnet18, 80 classes and the background\n"));
+  EXPECT_THAT(shown.out, HasSubstr("    backbone = resnet18\n"));
+  const auto refused = test::run_ranks(2, {"--data", data, "--device", "cpu", "--batch-size", "2",
+                                           "--backbone", "resnet34", "--checkpoint", checkpoint()});
+  EXPECT_EQ(refused.exit_code, 2);
+  ASSERT_EQ(test::lines_with(refused.err, "error: ").size(), 1U) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("error: --backbone resnet34: checkpoint '" + checkpoint() +
+                                     "' is of an SSD300 with resnet18; leave --backbone out"));
 }
 
 TEST(SsdInfer, numbers_pictures_and_says_so_where_there_is_no_truth) {
@@ -157,16 +244,14 @@ TEST(SsdInfer, what_does_not_fit_is_one_line_and_an_exit_code) {
     EXPECT_EQ(run.exit_code, exit_code);
     return run.err;
   };
-  EXPECT_THAT(
-      error_of({"--truth", (kData / "bccd/coco/instances_test.json").string()}, 1),
-      HasSubstr(
-          "the truth has no category 'person' (class 1 of the checkpoint); it has: RBC, WBC, Platelets\n"));
+  EXPECT_THAT(error_of({"--truth", (kData / "bccd/coco/instances_test.json").string()}, 1),
+              HasSubstr("the truth: category 1 'RBC' is no class of checkpoint '" + checkpoint() +
+                        "', whose 80 classes are person, bicycle, "));
   EXPECT_THAT(error_of({"--score-threshold", "2"}, 2),
               HasSubstr("error: --score-threshold 2: must be from 0.05 to less than 1\n"));
-  const auto other = run_program({SSD_BIN_DIR "/ssd_infer", "--checkpoint", checkpoint(), "--device", "cpu",
-                                  "--output", never.string(), kPhotos.string()});
-  EXPECT_EQ(other.exit_code, 1);
-  EXPECT_THAT(other.err, HasSubstr("SSD300 with resnet50"));
+  EXPECT_THAT(error_of({"--backbone", "resnet50"}, 2),
+              HasSubstr("error: --backbone resnet50: checkpoint '" + checkpoint() +
+                        "' is of an SSD300 with resnet18; "));
   const auto ranks = run_program({SSD_MPIEXEC, "-np", "2", SSD_BIN_DIR "/ssd_infer", "--help"});
   EXPECT_EQ(ranks.exit_code, 2);
   EXPECT_THAT(ranks.err, HasSubstr("error: ssd_infer runs in one process; start it without mpirun\n"));

@@ -238,8 +238,8 @@ TEST(SsdTrain, tasks_of_an_srun_that_brings_no_mpi_up_are_refused) {
       {"/usr/bin/env", "SLURM_STEP_NUM_TASKS=4", test::kProgram, "--data", packed_photos().string()});
   EXPECT_EQ(run.exit_code, 2) << run.err;
   EXPECT_THAT(run.err,
-              testing::HasSubstr(
-                  "srun started 4 tasks, but MPI sees one rank in each; start them with srun --mpi=pmix"));
+              testing::HasSubstr("error: SLURM_STEP_NUM_TASKS=4 says that this process was started as one of "
+                                 "several, but MPI sees one rank; "));
 }
 
 TEST(SsdTrain, weights_of_all_ranks_are_compared_on_the_way) {

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -53,7 +55,8 @@ TEST(ReferenceCheckpoint, loads_and_gives_the_reference_forward_and_next_step) {
   const auto check = nlohmann::json::parse(stream)["resume_check"];
   torch::set_num_threads(1);
   TrainedModel trained;
-  const auto facts = load_checkpoint(read_checkpoint_file(path), trained.model, trained.arena);
+  const auto facts =
+      load_checkpoint(read_checkpoint_file(path), trained.model, trained.arena, Restore::training);
   EXPECT_EQ(facts.position.epoch, 1);
   EXPECT_EQ(facts.position.iteration, 3);
   EXPECT_TRUE(facts.has_optimizer);
@@ -126,7 +129,7 @@ TEST(TrainingCheckpoint, comes_back_with_every_bit) {
 
     TrainedModel loaded(Backbone::resnet18, 4, options);
     const auto item = read_checkpoint_file(path);
-    const auto resumed = load_checkpoint(item, loaded.model, loaded.arena);
+    const auto resumed = load_checkpoint(item, loaded.model, loaded.arena, Restore::training);
     EXPECT_EQ(resumed.position.epoch, 7);
     EXPECT_EQ(resumed.position.iteration_in_epoch, 3);
     EXPECT_EQ(resumed.position.iteration, 185);
@@ -150,13 +153,17 @@ TEST(TrainingCheckpoint, T1_02_of_another_class_count_or_backbone_is_refused_wit
   const auto path = folder.path() / "epoch_0.pt";
   write_checkpoint_file(path, make_checkpoint(take_snapshot(saved.model, saved.arena), {}));
   TrainedModel more_classes(Backbone::resnet18, 81), deeper(Backbone::resnet34, 4);
-  EXPECT_EQ(message_of(
-                [&] { load_checkpoint(read_checkpoint_file(path), more_classes.model, more_classes.arena); }),
+  EXPECT_EQ(message_of([&] {
+              load_checkpoint(read_checkpoint_file(path), more_classes.model, more_classes.arena,
+                              Restore::weights);
+            }),
             fmt::format("checkpoint '{}': it is of a network for 3 classes and the background, the data set "
                         "has 80 classes; "
                         "take the data set it was trained on, or start anew without --checkpoint",
                         path.string()));
-  EXPECT_THAT(message_of([&] { load_checkpoint(read_checkpoint_file(path), deeper.model, deeper.arena); }),
+  EXPECT_THAT(message_of([&] {
+                load_checkpoint(read_checkpoint_file(path), deeper.model, deeper.arena, Restore::weights);
+              }),
               testing::HasSubstr("SSD300 with resnet34"));
 }
 
@@ -185,8 +192,157 @@ TEST(BackboneFile, of_torchvision_fills_the_feature_extractor_and_nothing_else) 
   ASSERT_EQ(value.size(), got.nbytes());
   EXPECT_EQ(std::memcmp(value.data(), got.data_ptr(), value.size()), 0);
   Ssd300 deeper(Backbone::resnet50, 4);
-  EXPECT_THAT(message_of([&] { load_backbone(item, deeper); }),
-              testing::HasSubstr("is not one of torchvision's resnet50"));
+  EXPECT_THAT(
+      message_of([&] { load_backbone(item, deeper); }),
+      testing::HasSubstr("it is a resnet18, but --backbone is resnet50; give --backbone resnet18 or "));
+}
+
+// The state_dict of a file with another prefix before its names.
+Dict renamed(const CheckpointItem& item, const std::string& prefix) {
+  Dict renamed(Dict::Kind::ordered);
+  for (const auto& [key, value] : item.dict().entries()) renamed.set(prefix + key_text(key), value);
+  return renamed;
+}
+
+TEST(BackboneFile, U13_is_found_in_wrappers_and_in_larger_networks) {
+  const TemporaryFolder folder;
+  const auto item = read_checkpoint_file(unpack(folder, "backbone_resnet18.pth"));
+  Ssd300 plain(Backbone::resnet18, 4);
+  load_backbone(item, plain);
+  const auto expect_same = [&](Value root, const char* what) {
+    SCOPED_TRACE(what);
+    Ssd300 model(Backbone::resnet18, 4);
+    initialise_weights(model, 1);
+    ASSERT_NO_THROW(load_backbone({"x.pth", std::move(root)}, model));
+    const auto expected = model_tensors(plain), got = model_tensors(model);
+    int compared = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (!got[i].name.starts_with("feature_extractor.")) continue;
+      EXPECT_TRUE(got[i].tensor.equal(expected[i].tensor)) << got[i].name;
+      ++compared;
+    }
+    EXPECT_GT(compared, 60);
+  };
+  Dict wrapped, within, detector;
+  wrapped.set("epoch", 90);
+  wrapped.set("arch", "resnet18");
+  wrapped.set("state_dict", renamed(item, "module."));
+  expect_same(wrapped, "state_dict and module.");
+  within.set("model", wrapped);
+  expect_same(within, "state_dict below model");
+  expect_same(renamed(item, "_orig_mod.module."), "_orig_mod.module.");
+  auto parts = renamed(item, "backbone.");
+  parts.set("bbox_head.weight", make_tensor(DType::float32, {1}, std::vector<std::byte>(4)));
+  detector.set("state_dict", parts);
+  expect_same(detector, "a detector's backbone");
+}
+
+TensorValue value_with(const TensorValue& tensor, float last) {
+  auto bytes = contiguous_bytes(tensor);
+  std::memcpy(bytes.data() + bytes.size() - sizeof last, &last, sizeof last);
+  return make_tensor(DType::float32, tensor.shape, std::move(bytes));
+}
+
+TEST(BackboneFile, U13_of_another_kind_or_with_numbers_that_are_not_finite_is_refused_in_one_line) {
+  const TemporaryFolder folder;
+  const auto item = read_checkpoint_file(unpack(folder, "backbone_resnet18.pth"));
+  const auto error_of = [](Dict root) {
+    Ssd300 model(Backbone::resnet18, 4);
+    return message_of([&] { load_backbone({"x.pth", Value(std::move(root))}, model); });
+  };
+  const auto good = item.at("layer2.0.conv1.weight").tensor();
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    auto root = renamed(item, "");
+    root.set("layer2.0.conv1.weight", value_with(good, bad));
+    EXPECT_EQ(error_of(root),
+              fmt::format("backbone 'x.pth': tensor 'layer2.0.conv1.weight' has 1 of {} values "
+                          "that are not finite (nan or infinite), as a training that diverged "
+                          "leaves them; take another file",
+                          good.elements()));
+  }
+  Dict vgg, two;
+  vgg.set("features.0.weight", value_with(good, 0));
+  EXPECT_EQ(error_of(vgg),
+            "backbone 'x.pth': tensor 'features.0.weight' is not one of a ResNet, and no other is "
+            "'layer1.0.conv1.weight'; torchvision's names are expected (a checkpoint of an SSD300 "
+            "is given as --checkpoint)");
+  for (const char* name : {"student.layer1.0.conv1.weight", "teacher.layer1.0.conv1.weight"})
+    two.set(name, value_with(good, 0));
+  EXPECT_EQ(error_of(two),
+            "backbone 'x.pth': it holds 2 ResNets, below 'student.' and 'teacher.'; save one of "
+            "them alone");
+}
+
+// A checkpoint of resnet18 and three classes with what is put under a key of it, and its model.
+struct ForeignFile {
+  ForeignFile() : saved(Backbone::resnet18, 4) {
+    initialise_weights(saved.model, 5);
+    TrainingFacts facts;
+    facts.position = {7, 3, 185};
+    root = *make_checkpoint(take_snapshot(saved.model, saved.arena), facts).get_if<Dict>();
+  }
+  ResumedFacts load(Restore restore) {
+    TrainedModel loaded(Backbone::resnet18, 4);
+    return load_checkpoint({"x.pt", root}, loaded.model, loaded.arena, restore);
+  }
+  TrainedModel saved;
+  Dict root;
+};
+
+TEST(TrainingCheckpoint, U9_only_a_training_that_goes_on_needs_the_optimizer) {
+  Dict slot, state, group, adam;
+  slot.set("step", std::int64_t{185});
+  slot.set("exp_avg", make_tensor(DType::float32, {1}, std::vector<std::byte>(4)));
+  state.set(std::int64_t{0}, slot);
+  group.set("params", List{{std::int64_t{0}}});
+  adam.set("state", state);
+  adam.set("param_groups", List{{group}});
+  for (const Value& optimizer : {Value(adam), Value(List{}), Value("adam"), Value(Dict())}) {
+    ForeignFile file;
+    file.root.set("optimizer", optimizer);
+    const auto facts = file.load(Restore::weights);
+    EXPECT_EQ(facts.position.epoch, 7);
+    EXPECT_EQ(facts.position.iteration, 185);
+    EXPECT_FALSE(facts.has_optimizer);
+    EXPECT_THAT(
+        message_of([&] { file.load(Restore::training); }),
+        testing::EndsWith(": training cannot go on with this optimizer state, which is not that of SGD "
+                          "with momentum for this network; to start from the weights alone: "
+                          "ssd_checkpoint x.pt --output weights.pt --weights-only, then --checkpoint "
+                          "weights.pt"));
+  }
+  ForeignFile none;
+  none.root.set("optimizer", Value());
+  none.root.set("epoch", "seven");
+  EXPECT_EQ(none.load(Restore::weights).position.epoch, 0);
+  none.root.set("epoch", std::int64_t{7});
+  EXPECT_FALSE(none.load(Restore::training).has_optimizer);
+}
+
+TEST(TrainingCheckpoint, U13_numbers_that_are_not_finite_are_refused_by_the_tensors_name) {
+  ForeignFile file;
+  auto model = *file.root.find("model")->get_if<Dict>();
+  model.set("loc.2.bias", value_with(*model.find("loc.2.bias")->get_if<TensorValue>(), NAN));
+  file.root.set("model", model);
+  EXPECT_EQ(
+      message_of([&] { file.load(Restore::weights); }),
+      "checkpoint 'x.pt': tensor 'loc.2.bias' has 1 of 24 values that are not finite (nan or infinite), as "
+      "a training that diverged leaves them; take another file");
+}
+
+TEST(BackboneFor, U17_is_the_files_and_another_one_that_is_asked_for_is_refused) {
+  const ForeignFile file;
+  const CheckpointItem root("x.pt", file.root);
+  EXPECT_EQ(backbone_for(root, std::nullopt), Backbone::resnet18);
+  EXPECT_EQ(backbone_for(root, Backbone::resnet18), Backbone::resnet18);
+  try {
+    backbone_for(root, Backbone::resnet50);
+    FAIL() << "nothing was thrown";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "--backbone resnet50: checkpoint 'x.pt' is of an SSD300 with resnet18; leave "
+                 "--backbone out, it is taken from the file");
+  }
 }
 
 }  // namespace

@@ -25,9 +25,15 @@ TEST(TrainOptionsTest, defaults_are_those_of_the_reference) {
   EXPECT_EQ(options.learning_rate, 2.6e-3);
   EXPECT_EQ(options.multistep, (std::vector<int>{43, 54}));
   EXPECT_EQ(options.evaluation, (std::vector<int>{21, 31, 37, 42, 48, 53, 59, 64}));
-  EXPECT_EQ(options.backbone, Backbone::resnet50);
+  EXPECT_EQ(options.backbone, std::nullopt);  // ResNet-50, where no checkpoint says another
   EXPECT_FALSE(options.use_half);
   EXPECT_FALSE(options.save_folder.has_value());
+}
+
+TEST(TrainOptionsTest, U17_a_backbone_that_is_asked_for_is_told_from_the_default) {
+  EXPECT_EQ(options_of({"--backbone", "resnet50"}).backbone, Backbone::resnet50);
+  EXPECT_EQ(options_of({"--backbone", "resnet18"}).backbone, Backbone::resnet18);
+  EXPECT_THAT(options_of({}).configuration, testing::HasSubstr("\nbackbone = resnet50\n"));
 }
 
 TEST(TrainOptionsTest, short_and_second_names_mean_the_same) {
