@@ -3,18 +3,22 @@
 # (tests/data/bccd, MIT), trains SSD300 with ResNet-18 from random weights on 2 MPI ranks, in half precision where the
 # processor has it, evaluates on the test photos, draws some of them with what was found, and says where everything lies.
 #   jobs/quickstart.sh
-# Environment: RESULTS (default build/quickstart), QUICKSTART_EPOCHS (default 39; 1 is a quick look), SEED (default 1).
+# Environment: RESULTS (default build/quickstart), QUICKSTART_EPOCHS (1 is a quick look; default 39, or on a slow machine as
+# many as 15 minutes allow), SEED (default 1).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 results=${RESULTS:-build/quickstart}
-epochs=${QUICKSTART_EPOCHS:-39}
+epochs=${QUICKSTART_EPOCHS:-auto}
 seed=${SEED:-1}
-ranks=2 batch=4 train_images=205
+ranks=2 batch=4
+
+# shellcheck source=jobs/quickstart_plan.sh
+. jobs/quickstart_plan.sh
 
 say() { printf 'quickstart: %s\n' "$*" >&2; }
 
 [ $# -eq 0 ] || { say "error: '$1': it takes no arguments; for a training of your own see README.md"; exit 2; }
-case $epochs in ''|*[!0-9]*|0*) say "error: QUICKSTART_EPOCHS=$epochs: must be a number of 1 or more"; exit 2 ;; esac
+case $epochs in auto) ;; ''|*[!0-9]*|0*) say "error: QUICKSTART_EPOCHS=$epochs: must be a number of 1 or more"; exit 2 ;; esac
 case $seed in ''|*[!0-9]*) say "error: SEED=$seed: must be a number"; exit 2 ;; esac
 
 jobs/setup.sh --programs
@@ -30,27 +34,35 @@ pack() { "$bin/ssd_preprocess" --split "$1" --annotations "$photos/coco/instance
 pack train train
 pack val test
 
-# Milestones, warmup and evaluations in proportion to 39 epochs of 26 iterations.
-at() { local epoch=$((epochs * $1 / 39)); echo $((epoch > 0 ? epoch : 1)); }
-milestones=("$(at 27)")
-[ "$(at 35)" -le "${milestones[0]}" ] || milestones+=("$(at 35)")
-evaluation=()
-for k in 4 9 14 19 24 29 34; do [ "$(at $k)" -ge $((epochs - 1)) ] || evaluation+=("$(at $k)"); done
 options=(
-  --data "$results/shards" --backbone resnet18 --fp16 --batch-size "$batch" --eval-batch-size 8
-  --learning-rate 0.04 --warmup $((80 * epochs / 39)) --epochs "$epochs" --multistep "${milestones[@]}"
-  --evaluation "${evaluation[@]}" last --seed "$seed"
+  --data "$results/shards" --backbone resnet18 --fp16 --batch-size "$batch" --eval-batch-size 8 --learning-rate 0.04
+  --seed "$seed"
 )
 
-# How long it will take, measured on this machine.
+# How fast this machine is, hence how many epochs, unless the user has said.
 benchmark=$(mktemp)
 trap 'rm -f "$benchmark" "$benchmark.log"' EXIT
 mpirun -np "$ranks" "$bin/ssd_train" "${options[@]}" --mode benchmark-training --benchmark-warmup 2 --benchmark-iterations 4 \
   --json-summary "$benchmark" 2>"$benchmark.log" || { cat "$benchmark.log" >&2; exit 1; }
 rate=$(sed -n 's/.*"med_img\/sec":\([0-9.]*\).*/\1/p' "$benchmark" | tail -n 1)
-say "$(awk -v rate="$rate" -v images=$((epochs * train_images)) 'BEGIN {
-  minutes = int(images / rate / 60) + 1
-  printf "%.1f images/s here: %d images will take about %d minute%s", rate, images, minutes, minutes > 1 ? "s" : "" }')"
+case $rate in *[1-9]*) ;; *) say "error: the benchmark has measured no rate ('$rate')"; cat "$benchmark.log" >&2; exit 1 ;; esac
+chosen=no
+if [ "$epochs" = auto ]; then chosen=yes epochs=$(affordable_epochs "$rate"); fi
+say "$(announcement "$rate" "$epochs" "$chosen")"
+
+# Milestones, warmup and evaluations in proportion to 39 epochs of 26 iterations.
+at() { local epoch=$((epochs * $1 / full_epochs)); echo $((epoch > 0 ? epoch : 1)); }
+milestones=("$(at 27)")
+[ "$(at 35)" -le "${milestones[0]}" ] || milestones+=("$(at 35)")
+evaluation=() before=0
+for k in 4 9 14 19 24 29 34; do
+  epoch=$(at $k)
+  if [ "$epoch" -gt "$before" ] && [ "$epoch" -lt $((epochs - 1)) ]; then evaluation+=("$epoch") before=$epoch; fi
+done
+options+=(
+  --warmup $((80 * epochs / full_epochs)) --epochs "$epochs" --multistep "${milestones[@]}"
+  --evaluation "${evaluation[@]}" last
+)
 
 rm -f "$results/log.jsonl"
 mpirun -np "$ranks" "$bin/ssd_train" "${options[@]}" --save "$results/models" --json-summary "$results/log.jsonl" \

@@ -30,7 +30,7 @@ packages=(
   libgtest-dev libgmock-dev
 )
 # What only tests run. Root alone can start the cluster of tests/slurm.
-if [ "$tests" = yes ]; then packages+=(curl wget); fi
+if [ "$tests" = yes ]; then packages+=(curl wget gawk busybox); fi
 if [ "$tests" = yes ] && [ "$(id -u)" -eq 0 ]; then packages+=(slurm-wlm munge iproute2); fi
 if [ "$tests" = yes ] && [ "${SSD_TEST_LONG:-}" = 1 ] && [ "$(uname -m)" = x86_64 ]; then
   packages+=(g++-aarch64-linux-gnu qemu-user)  # for tests/aarch64.sh
