@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "core/simd.hpp"
+
 namespace {
 
 // Prints what failed on ranks other than 0, where the default printer is silenced.
@@ -29,6 +31,7 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   testing::InitGoogleTest(&argc, argv);
+  ssd::limit_simd_targets();
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (rank != 0) {
     delete listeners.Release(listeners.default_result_printer());
