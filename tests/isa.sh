@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # The floating-point tests as other x86-64 processors run them: oneDNN, ATen, MKL and our own vector code are told to use
 # less than this processor has. Prints a row for each setting; exit code 1 where a test failed or a setting ran none.
-#   tests/isa.sh [--short] [BUILD]      BUILD: folder of a build with its tests (default build/default)
+#   tests/isa.sh [--short|--ctest] [BUILD]      BUILD: folder of a build with its tests (default build/default)
 # --short: golden steps, the model and data parallel training, as a processor with SSE4 alone and one with AVX2 run them;
-# with all that this processor has they run anyway. CTest runs it as isa/short, and with SSD_TEST_LONG=1 in full.
+# with all that this processor has they run anyway. --ctest: as CTest runs it, short unless SSD_TEST_LONG=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 short=no
-if [ "${1:-}" = --short ]; then short=yes; shift; fi
+case ${1:-} in
+  --short) short=yes; shift ;;
+  --ctest) [ "${SSD_TEST_LONG:-}" = 1 ] || short=yes; shift ;;
+esac
 build=${1:-build/default}
 [ -e "$build/CTestTestfile.cmake" ] || { printf "isa: error: no tests in '%s'; jobs/setup.sh --tests builds them\n" "$build" >&2; exit 2; }
 

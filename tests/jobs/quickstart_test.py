@@ -85,7 +85,7 @@ class QuickstartTest(unittest.TestCase):
         for awk in self.each_awk():  # 39 * 205 / 25.34 = 315.5 s
             self.expect(self.quickstart(awk, '25.34'), '25.34 images/s here: training 39 epochs takes about 6 minutes', 39)
 
-    def test_a_slow_machine_trains_as_many_epochs_as_fit_and_says_how_to_have_all(self):
+    def test_U16_a_slow_machine_trains_as_many_epochs_as_fit_and_says_how_to_have_all(self):
         for awk in self.each_awk():  # 11 * 205 / 2.96 = 762 s, 12 epochs 831 s, all 2701 s
             self.expect(self.quickstart(awk, '2.96'),
                         '2.96 images/s here: training 11 epochs takes about 13 minutes, so that it ends soon; all 39 find more '
@@ -118,7 +118,7 @@ class QuickstartTest(unittest.TestCase):
                 self.assertEqual(numbers, sorted(set(numbers)))
                 self.assertTrue(all(0 < number <= max(1, epochs - 1) for number in numbers), (epochs, numbers))
 
-    def test_no_awk_program_of_a_script_compares_where_awk_reads_a_redirection(self):
+    def test_U16_no_awk_program_of_a_script_compares_where_awk_reads_a_redirection(self):
         # "print a > b" writes to a file named b; "print (a > b)" compares.
         programs = [program for folder in ('jobs', 'slurm', 'singularity', 'tests') for path in sorted((ROOT / folder).rglob('*'))
                     if path.suffix in ('.sh', '.sbatch', '.def') for program in re.findall(r"\bawk\b[^'|;]*'([^']*)'", path.read_text())]
