@@ -43,7 +43,7 @@ for setting in "${settings[@]}"; do
   start=$SECONDS
   env -u ONEDNN_MAX_CPU_ISA -u ATEN_CPU_CAPABILITY -u MKL_ENABLE_INSTRUCTIONS -u SSD_CPU_TARGETS "${variables[@]}" \
     ctest --test-dir "$build" -j "$(nproc)" -R "$tests" -LE 'isa|gpu' --output-on-failure --output-junit "$report/junit.xml" >"$report/log" 2>&1 || true
-  suite=$(sed -n '/<testsuite/,/>/p' "$report/junit.xml" 2>/dev/null | tr ' \t' '\n\n' || true)
+  suite=$(sed -n '/<testsuite/,/>/p' "$report/junit.xml" 2>/dev/null | tr '[:blank:]' '\n' || true)
   skipped=$(($(value skipped) + $(value disabled)))
   run=$(($(value tests) - skipped)) failed=$(value failures)
   printf '%-8s %6d %7d %7d %8d %8d  %s\n' "${words[0]}" "$run" $((run - failed)) "$failed" "$skipped" $((SECONDS - start)) "${variables[*]:-none}"
