@@ -122,8 +122,8 @@ void Trainer::expect_same_start() const {
   });
 }
 
-// The categories of the network's labels 1, 2, ... in what is evaluated, else in what is trained on. On rank
-// 0.
+// The categories of the network's labels 1, 2, ... in what is evaluated, else in what is trained on.
+// On rank 0.
 std::vector<CategoryId> Trainer::find_category_ids() const {
   const auto folder = options_.data.string();
   const auto train =
