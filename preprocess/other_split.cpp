@@ -36,10 +36,15 @@ const Category* find_name(const std::vector<Category>& categories, const std::st
   return found == categories.end() ? nullptr : &*found;
 }
 
-std::string name_of_id(const std::vector<Category>& categories, CategoryId id) {
+const Category* find_id(const std::vector<Category>& categories, CategoryId id) {
   const auto found = std::find_if(categories.begin(), categories.end(),
                                   [&](const Category& category) { return category.id == id; });
-  return found == categories.end() ? "no class" : fmt::format("'{}'", found->name);
+  return found == categories.end() ? nullptr : &*found;
+}
+
+std::string name_of_id(const std::vector<Category>& categories, CategoryId id) {
+  const auto* found = find_id(categories, id);
+  return found == nullptr ? "no class" : fmt::format("'{}'", found->name);
 }
 
 }  // namespace
@@ -60,11 +65,15 @@ void compare_with_other_split(const std::filesystem::path& folder, Split split,
         category.name, category.id.value(), category.id.value(), name_of_id(train, category.id),
         folder.string());
     if (same->id == category.id) continue;
+    SSD_VALIDATE(
+        find_id(train, category.id) == nullptr,
+        "the category id {} is '{}' in the val split and {} in the train split: give both splits in '{}' the "
+        "same ids and names, or pack into another folder",
+        category.id.value(), category.name, name_of_id(train, category.id), folder.string());
     log_warning(
         "the class '{}' has the id {} in the train split and {} in the val split: classes are matched by "
         "name",
         category.name, same->id.value(), category.id.value());
-    return;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 
 namespace ssd {
 namespace {
@@ -32,6 +33,10 @@ void pair_up(std::vector<std::optional<std::size_t>>& category_of_label, std::ve
 NetworkClasses network_classes(std::string whose, const std::vector<Category>& categories) {
   NetworkClasses network{std::move(whose), {}, {}};
   for (const auto& category : categories) {
+    SSD_VALIDATE(is_utf8(category.name),
+                 "{}: the name of category {}, '{}', is not UTF-8, so that no checkpoint could be written; "
+                 "correct it and run ssd_preprocess again",
+                 network.whose, category.id.value(), printable(category.name));
     network.names.push_back(category.name);
     network.ids.push_back(category.id);
   }

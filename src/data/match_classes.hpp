@@ -17,6 +17,7 @@ struct NetworkClasses {
   std::vector<CategoryId> ids;  // of the set it is trained on; empty where they are not known
 };
 
+// Throws Error for a name that is not UTF-8, with which no checkpoint could be written.
 NetworkClasses network_classes(std::string whose, const std::vector<Category>& categories);
 
 struct ClassMatch {

@@ -36,6 +36,16 @@ std::string error_in(const NetworkClasses& train, const std::vector<Category>& v
   return message_of<Error>([&] { expect_known_classes(train, "val", val, "pack again"); });
 }
 
+TEST(NetworkClasses, U1_a_name_that_is_not_utf8_is_refused) {
+  EXPECT_EQ(
+      message_of<Error>([] {
+        network_classes("the train shards", {{CategoryId(7), "caf\xe9"}});
+      }),
+      "the train shards: the name of category 7, 'caf\\xe9', is not UTF-8, so that no checkpoint could be "
+      "written; correct it and run ssd_preprocess again");
+  EXPECT_EQ(network_classes("the train shards", {{CategoryId(7), "caf\xc3\xa9"}}).names.size(), 1U);
+}
+
 TEST(MatchClasses, U2_goes_by_name_in_whatever_order_and_under_whatever_ids) {
   const auto train = trained({{1, "cat"}, {2, "dog"}, {3, "cow"}});
   EXPECT_THAT(ids_in(train, categories({{1, "cat"}, {2, "dog"}, {3, "cow"}})), ElementsAre(1, 2, 3));

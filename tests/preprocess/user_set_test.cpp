@@ -144,11 +144,20 @@ TEST_F(UserSet, U2_ids_that_differ_between_the_splits_are_said) {
   ASSERT_EQ(
       pack("train", set_of("a.jpg", {{{"id", 1}, {"name", "cat"}}, {{"id", 2}, {"name", "dog"}}})).exit_code,
       0);
+  const auto moved =
+      pack("val", set_of("a.jpg", {{{"id", 11}, {"name", "cat"}}, {{"id", 12}, {"name", "dog"}}}));
+  EXPECT_EQ(moved.exit_code, 0);
+  EXPECT_THAT(moved.err, HasSubstr("warning: "));
+  EXPECT_THAT(moved.err, HasSubstr("'dog' has the id 2 in the train split and 12 in the val split"));
   const auto swapped =
-      pack("val", set_of("a.jpg", {{{"id", 1}, {"name", "dog"}}, {{"id", 2}, {"name", "cat"}}}));
-  EXPECT_EQ(swapped.exit_code, 0);
-  EXPECT_THAT(swapped.err, HasSubstr("warning: "));
-  EXPECT_THAT(swapped.err, HasSubstr("'dog' has the id 2 in the train split and 1 in the val split"));
+      pack("val", set_of("a.jpg", {{{"id", 1}, {"name", "dog"}}, {{"id", 2}, {"name", "cat"}}}), {"--force"});
+  EXPECT_EQ(swapped.exit_code, 0);  // the train split may be replaced next
+  EXPECT_THAT(swapped.err,
+              HasSubstr("the category id 1 is 'dog' in the val split and 'cat' in the train split"));
+  std::filesystem::remove(out / "val.manifest.json");
+  EXPECT_EQ(
+      pack("val", set_of("a.jpg", {{{"id", 1}, {"name", "dog"}}, {{"id", 2}, {"name", "cat"}}})).exit_code,
+      1);
 }
 
 TEST_F(UserSet, U5_two_classes_of_one_name_are_said) {
