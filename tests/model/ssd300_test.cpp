@@ -195,10 +195,6 @@ TEST_P(GoldenForward, equals_the_reference) {
     const double largest_bound =
         kLargest * test::kRoundingSafety *
         (reach.abs().max().item<double>() + rounding * wanted.abs().max().item<double>());
-    if (std::getenv("SHOW"))
-      fmt::print("F {} {} {:.3g} {:.3g} {:.2f} {:.2f}\n", name, mode, error.norm().item<double>(), norm_bound,
-                 error.norm().item<double>() / norm_bound * 4,
-                 error.abs().max().item<double>() / largest_bound * 4 * kLargest);
     EXPECT_GT(reach.norm().item<double>(), 0) << name;
     EXPECT_LE(error.norm().item<double>(), norm_bound) << name;
     EXPECT_LE(error.abs().max().item<double>(), largest_bound) << name;

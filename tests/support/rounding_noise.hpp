@@ -17,6 +17,10 @@
 namespace ssd::test {
 
 constexpr double kFloatUnit = 0x1p-24;
+// For gradients. ReLU, maxima and the choice of hard negatives decide by values that may be nearly equal, and
+// float32 decides otherwise than float64 by chance. Noise of eight times float32's decides otherwise eight
+// times as often.
+constexpr double kFloatUnitForDecisions = 8 * kFloatUnit;
 // How much farther from float64 a float32 run may be, in Euclidean distance, than a run with noise is. The
 // noise is that of the longest chain of additions already; this is for values of unlike size in one result.
 constexpr double kRoundingSafety = 4;

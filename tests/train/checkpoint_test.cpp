@@ -15,6 +15,7 @@
 #include "model/model_tensors.hpp"
 #include "support/files.hpp"
 #include "support/golden_batch.hpp"
+#include "support/rounding_noise.hpp"
 #include "train/train_step.hpp"
 
 namespace ssd {
@@ -48,58 +49,87 @@ struct TrainedModel {
   ParameterArena arena;
 };
 
-TEST(ReferenceCheckpoint, loads_and_gives_the_reference_forward_and_next_step) {
-  const TemporaryFolder folder;
-  const auto path = unpack(folder, "epoch_0_resnet18.pt");
-  std::ifstream stream(SSD_TEST_DATA "/checkpoint/epoch_0_resnet18.pt.xz.json");
-  const auto check = nlohmann::json::parse(stream)["resume_check"];
-  torch::set_num_threads(1);
-  TrainedModel trained;
-  const auto facts =
-      load_checkpoint(read_checkpoint_file(path), trained.model, trained.arena, Restore::training);
+// Predictions of the reference's checkpoint, the loss of its next step and how far each tensor moves, in
+// float64.
+struct Resumed {
+  std::map<std::string, torch::Tensor> tensors;
+  double loss = 0;
+};
+
+// weights_type: what the moved weights are rounded to.
+Resumed resume(const CheckpointItem& item, torch::ScalarType type, torch::ScalarType weights_type) {
+  TrainedModel trained(Backbone::resnet18, 81, {type, false});
+  const auto facts = load_checkpoint(item, trained.model, trained.arena, Restore::training);
   EXPECT_EQ(facts.position.epoch, 1);
   EXPECT_EQ(facts.position.iteration, 3);
   EXPECT_TRUE(facts.has_optimizer);
   EXPECT_FALSE(facts.scaler.has_value());
-
+  Resumed resumed;
   trained.model.eval();
   {
     torch::NoGradGuard no_grad;
-    const auto [locations, confidences] = trained.model.forward(test::field({2, 3, 300, 300}, "image", 4));
-    for (const auto& [name, output] : {std::pair{"ploc", locations}, std::pair{"plabel", confidences}}) {
-      const auto& wanted = check["forward"][name];
-      const auto index = wanted["index"].get<std::vector<std::int64_t>>();
-      const auto values = wanted["value_f32"].get<std::vector<float>>();
-      const auto got = output.flatten().index_select(0, tensor_of(index));
-      EXPECT_LE((got - tensor_of(values)).abs().max().item<double>(), 5e-5) << name;  // README, section 9
+    const auto [locations, confidences] =
+        trained.model.forward(test::field({2, 3, 300, 300}, "image", 4).to(type));
+    resumed.tensors["ploc"] = locations.to(torch::kDouble);
+    resumed.tensors["plabel"] = confidences.to(torch::kDouble);
+  }
+  const auto masters = [&] {
+    std::map<std::string, torch::Tensor> copies;
+    for (const auto& block : trained.arena.blocks()) {
+      for (const auto& entry : block.entries)
+        copies[entry.name] = trained.arena.master_of(block, entry).to(torch::kDouble, false, true);
     }
-  }
-
-  std::map<std::string, torch::Tensor> start;
-  for (const auto& block : trained.arena.blocks()) {
-    for (const auto& entry : block.entries) start[entry.name] = trained.arena.master_of(block, entry).clone();
-  }
-  GradientReducer reducer(trained.arena, nullptr, {});
+    return copies;
+  };
+  const auto start = masters();
+  GradientReducer reducer(trained.arena, nullptr,
+                          {.wire_type = type == torch::kDouble ? WireType::float64 : WireType::float32});
   LossScaler scaler(LossScaling::none, torch::kCPU);
   TrainStep step(trained.model, trained.arena, reducer, scaler, {});
   trained.model.train();
-  const auto [images, targets] = test::golden_batch(0, torch::kFloat);
-  const double loss = step.run(images, targets, 8.125e-5).item<double>();
-  const auto& wanted = check["step"];
-  EXPECT_NEAR(loss, wanted["loss_f32"].get<double>(), 1e-5 * loss);
-  int compared = 0;
-  for (const auto& block : trained.arena.blocks()) {
-    for (const auto& entry : block.entries) {
-      const double moved = (trained.arena.master_of(block, entry) - start.at(entry.name))
-                               .to(torch::kDouble)
-                               .norm()
-                               .item<double>();
-      const double norm = wanted["moved_f32"][entry.name];
-      EXPECT_NEAR(moved, norm, 1e-2 * norm) << entry.name;
-      ++compared;
-    }
+  const auto [images, targets] = test::golden_batch(0, type);
+  resumed.loss = step.run(images, targets, 8.125e-5).item<double>();
+  for (const auto& [name, tensor] : masters())
+    resumed.tensors["moved " + name] = tensor.to(weights_type).to(torch::kDouble) - start.at(name);
+  return resumed;
+}
+
+TEST(ReferenceCheckpoint, loads_and_gives_the_reference_forward_and_next_step) {
+  const TemporaryFolder folder;
+  const auto item = read_checkpoint_file(unpack(folder, "epoch_0_resnet18.pt"));
+  std::ifstream stream(SSD_TEST_DATA "/checkpoint/epoch_0_resnet18.pt.xz.json");
+  const auto check = nlohmann::json::parse(stream)["resume_check"];
+  torch::set_num_threads(1);
+  const auto exact = resume(item, torch::kDouble, torch::kDouble);
+  for (const auto* name : {"ploc", "plabel"}) {
+    const auto& wanted = check["forward"][name];
+    const auto index = tensor_of(wanted["index"].get<std::vector<std::int64_t>>());
+    const auto values = tensor_of(wanted["value_f64"].get<std::vector<double>>());
+    const auto got = exact.tensors.at(name).flatten().index_select(0, index);
+    EXPECT_LE((got - values).abs().max().item<double>(), 1e-9) << name;  // README, section 6
   }
-  EXPECT_EQ(compared, 99);
+  const auto& wanted = check["step"];
+  EXPECT_NEAR(exact.loss, wanted["loss_f64"].get<double>(), 1e-10 * exact.loss);  // README, section 7
+  EXPECT_EQ(wanted["moved_f64"].size(), 99U);
+  for (const auto& [name, moved] : wanted["moved_f64"].items()) {
+    EXPECT_NEAR(exact.tensors.at("moved " + name).norm().item<double>(), moved.get<double>(),
+                1e-8 * moved.get<double>())
+        << name;
+  }
+
+  // In float32 no further from these than rounding carries float32.
+  const auto got = resume(item, torch::kFloat, torch::kFloat);
+  const test::RoundingNoise noise(test::kFloatUnitForDecisions, 1);
+  const auto noisy = resume(item, torch::kDouble, torch::kFloat);
+  // The loss is a sum of 8732 boxes; see rounding_noise.hpp.
+  EXPECT_NEAR(got.loss, exact.loss,
+              test::kRoundingSafety * test::kFloatUnit * std::sqrt(8732 / 6.) * exact.loss);
+  for (const auto& [name, tensor] : exact.tensors) {
+    const auto reach = noisy.tensors.at(name) - tensor;
+    EXPECT_LE((got.tensors.at(name) - tensor).norm().item<double>(),
+              test::kRoundingSafety * reach.norm().item<double>())
+        << name;
+  }
 }
 
 TEST(TrainingCheckpoint, comes_back_with_every_bit) {

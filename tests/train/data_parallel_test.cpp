@@ -120,9 +120,17 @@ class DataParallelTest : public testing::Test {
   MpiComm world;
 };
 
-// The mean of the ranks' gradients is the whole batch's: the losses of the steps after it agree. Bounds
-// relative: float32 keeps 6 digits over three steps; gradients rounded to 11 bits move weights by 2^-11 of an
-// update that itself changes the loss by a few per cent; BF16 computes with 8 bits throughout.
+// The mean of the ranks' gradients is the whole batch's: the losses of the steps after it agree. Bounds,
+// relative:
+// - float32: a loss is a sum of 8732 boxes, one after another u sqrt(8732 / 6) = 2.3e-6 of it on average with
+//   u = 2^-24 (support/rounding_noise.hpp), in both runs; errors before it are of single boxes and average
+//   out in it. Four times the two together.
+// - gradients as halves: rounded to 2^-11 of each, before and after each of up to 3 additions, together less
+// than
+//   2^-8 of an update, which moves the loss by less than half of itself.
+// - BF16: 2^-9 of the input, weights and result of each of 20 layers, sqrt(3 * 20) 2^-9 = 1.5e-2 of a
+// prediction.
+//   Twice that.
 TEST_F(DataParallelTest, in_float32_the_losses_are_those_of_one_rank) {
   expect_equal_losses(torch::kFloat, WireType::float32, LossScaling::none, 2e-5);
 }
