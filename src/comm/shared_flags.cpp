@@ -23,7 +23,7 @@ SharedFlags::~SharedFlags() {
 std::uint32_t SharedFlags::exchange(std::uint32_t own) {
   if (comm_.handle() == nullptr) return own;
   complete();
-  const auto result = std::exchange(received_, 0);
+  const auto result = received_;
   sent_ = own;
   MPI_Request request = MPI_REQUEST_NULL;
   SSD_MPI_CALL(MPI_Iallreduce, &sent_, &received_, 1, MPI_UINT32_T, MPI_BOR,

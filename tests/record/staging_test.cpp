@@ -225,8 +225,7 @@ TEST_F(StagingTest, a_copy_that_reads_back_otherwise_is_refused) {
   EXPECT_TRUE(is_like_the_source(folder));
 }
 
-TEST_F(StagingTest,
-       every_copy_is_synced_and_read_back_before_it_takes_its_name_and_manifests_are_last) {
+TEST_F(StagingTest, every_copy_is_synced_and_read_back_before_it_takes_its_name_and_manifests_are_last) {
   const auto folder = stage().folder;
   fs::remove_all(folder);
   const test::DiskCalls calls(folder);
