@@ -42,8 +42,8 @@ class PackedAlready : public testing::Test {
 
   TemporaryFolder folder;
   fs::path paths[2] = {folder.path() / "0.h5", folder.path() / "1.h5"};
-  SourceSet source =
-      read_source_set({Split::val, kBccd / "coco/instances_val.json", kBccd / "JPEGImages", std::nullopt});
+  SourceSet source = read_source_set(
+      {Split::val, kBccd / "coco/instances_val.json", kBccd / "JPEGImages", std::nullopt}, MpiComm());
   PackPlan plan;
   mutable int advanced = 0;
 };

@@ -269,7 +269,7 @@ TEST_F(Resume, annotations_that_change_meanwhile_are_noticed) {
 
 TEST_F(Resume, a_picture_that_changes_meanwhile_is_noticed) {
   const SplitSource split{Split::val, kBccd / "coco/instances_val.json", kBccd / "JPEGImages", std::nullopt};
-  const auto source = read_source_set(split);
+  const auto source = read_source_set(split, MpiComm());
   auto sizes = measure_files(source, 1, MpiComm());
   ++sizes[2];  // it was longer when the plan was made
   const auto plan = make_plan(source, sizes, {});

@@ -212,8 +212,8 @@ class VerifyCounts : public testing::Test {
 
   TemporaryFolder temporary;
   fs::path out = temporary.path() / "out";
-  SourceSet source =
-      read_source_set({Split::val, kBccd / "coco/instances_val.json", kBccd / "JPEGImages", std::nullopt});
+  SourceSet source = read_source_set(
+      {Split::val, kBccd / "coco/instances_val.json", kBccd / "JPEGImages", std::nullopt}, MpiComm());
   PackPlan plan;
 };
 
