@@ -301,6 +301,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{
             "results_file", R"([{"image_id": 1}])",
             "FILE is not a COCO annotation file: its top is not an object; a file of detections, perhaps?"},
+        BadFile{"html", "<!DOCTYPE html><html>", "FILE is HTML or XML, not JSON; was the download refused?"},
         BadFile{"a_number", "5",
                 "FILE is not a COCO annotation file: its top is not an object; a file of detections, "
                 "perhaps?"}),
@@ -315,7 +316,7 @@ TEST_P(BrokenJson, is_refused) {
 INSTANTIATE_TEST_SUITE_P(
     Files, BrokenJson,
     testing::Values(
-        BadFile{"empty", "", ""}, BadFile{"blank", " \n", ""}, BadFile{"html", "<!DOCTYPE html><html>", ""},
+        BadFile{"empty", "", ""}, BadFile{"blank", " \n", ""},
         BadFile{"cut_in_a_string", R"({"images": [{"id": 1, "file_na)", ""},
         BadFile{"unquoted_key", R"({images: []})", ""}, BadFile{"invalid_utf8", "{\"images\": \"\xff\"}", ""},
         BadFile{"missing_comma", R"({"images": [{"id": 1} {"id": 2}], "categories": [], "annotations": []})",
