@@ -288,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
                    nothing,
                    {"--results", "WORK/none/results.json"},
                    1,
-                   "--results 'WORK/none/results.json': no folder 'WORK/none'; make it first"}),
+                   "cannot write 'WORK/none/results.json': no folder 'WORK/none'; make it first"}),
         testing::Values(1, 4)),
     name_of);
 

@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
             BadUse{"folder",
                    {"--json", "/nowhere/a.json"},
                    1,
-                   "--json '/nowhere/a.json': no folder '/nowhere'; make it first"}),
+                   "cannot write '/nowhere/a.json': no folder '/nowhere'; make it first"}),
         testing::Values(0, 4)),
     [](const auto& item) {
       return std::string(std::get<0>(item.param).name) + "_on_" + std::to_string(std::get<1>(item.param));
