@@ -28,6 +28,7 @@ announcement() {
   if [ "$3" = yes ] && [ "$2" -lt "$full_epochs" ]; then
     less=", so that it ends soon; all $full_epochs find more and would take about $(count_of "$(minutes_of "$1" "$full_epochs")" minute): QUICKSTART_EPOCHS=$full_epochs"
   fi
-  printf '%s images/s here: training %s takes about %s%s\n' "$1" "$(count_of "$2" epoch)" \
+  printf '%s images/s here: training %s takes about %s%s\n' \
+    "$(LC_ALL=C awk -v rate="$1" 'BEGIN { printf "%.4g", rate }')" "$(count_of "$2" epoch)" \
     "$(count_of "$(minutes_of "$1" "$2")" minute)" "$less"
 }

@@ -94,7 +94,7 @@ class QuickstartTest(unittest.TestCase):
     def test_the_slowest_machine_trains_one_epoch(self):
         for awk in self.each_awk():
             self.expect(self.quickstart(awk, '.1'),
-                        '.1 images/s here: training 1 epoch takes about 35 minutes, so that it ends soon; all 39 find more '
+                        '0.1 images/s here: training 1 epoch takes about 35 minutes, so that it ends soon; all 39 find more '
                         'and would take about 1333 minutes: QUICKSTART_EPOCHS=39', 1)
 
     def test_the_epochs_asked_for_are_trained_whatever_they_take(self):
